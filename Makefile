@@ -1,0 +1,46 @@
+# The developer's commands are CI's commands.
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+WORKERS ?= 2
+
+.PHONY: help demo test lint format lock clean test-chaos
+
+help: ## This list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
+
+$(VENV)/.demo: requirements/demo.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --no-deps --require-hashes -r $<
+	@touch $@
+
+$(VENV)/.test: requirements/test.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --no-deps --require-hashes -r $<
+	@touch $@ $(VENV)/.demo
+
+demo: $(VENV)/.demo ## Two documents through the real job path, on the CPU
+	$(BIN)/python -m scripts.demo
+
+test: $(VENV)/.test ## The default suite
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+test-chaos: $(VENV)/.test ## Short fault runs
+	$(BIN)/python -m pytest -n 0 -m chaos tests/chaos
+
+lint: $(VENV)/.test ## Style, types, shell
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/shellcheck start.sh .ci/run
+
+format: $(VENV)/.test ## Rewrite to the project's style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+lock: ## Resolve the locks anew (needs uv), without index addresses
+	scripts/lock-requirements
+
+clean: ## Remove what the targets above made
+	rm -rf $(VENV) out .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,1 @@
+"""A RunPod queue endpoint on localhost, for the demo and the tests. Never part of the image."""

@@ -1,0 +1,65 @@
+"""Log lines: one JSON object each, on stdout, with the job they belong to."""
+
+import json
+import logging
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from enum import StrEnum
+from typing import Any
+
+_job_id: ContextVar[str | None] = ContextVar("job_id", default=None)
+
+
+class LogLevel(StrEnum):
+    """How much is logged."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+@contextmanager
+def job_context(job_id: str) -> Iterator[None]:
+    """Everything logged inside belongs to this job."""
+    token = _job_id.set(job_id)
+    try:
+        yield
+    finally:
+        _job_id.reset(token)
+
+
+def current_job() -> str | None:
+    """The job the running code works for; None at boot."""
+    return _job_id.get()
+
+
+class JsonFormatter(logging.Formatter):
+    """Time, level, logger, job, message, and whatever `extra={"fields": {...}}` adds."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line of JSON."""
+        line: dict[str, Any] = {
+            "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z",
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "job": _job_id.get(),
+            "message": record.getMessage(),
+        }
+        line.update(getattr(record, "fields", {}))
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False, default=str)
+
+
+def configure(level: LogLevel) -> None:
+    """Send this package's log lines to stdout. Own handler, own logger: the SDK resets the root logger."""
+    logger = logging.getLogger("handler")
+    logger.setLevel(level.upper())
+    logger.propagate = False
+    stream = logging.StreamHandler(sys.stdout)
+    stream.setFormatter(JsonFormatter())
+    logger.handlers = [stream]

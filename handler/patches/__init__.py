@@ -1,0 +1,1 @@
+"""Boot patches for third-party packages: each one declared, versioned, applied and verified."""

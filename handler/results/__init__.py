@@ -1,0 +1,1 @@
+"""How a result leaves the worker: measured, inline, gzip, volume or S3."""

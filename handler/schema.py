@@ -1,0 +1,466 @@
+"""The job contract, version 1: what a job may ask and what it gets back.
+
+Every model is frozen and refuses unknown keys. JSON Schema, `docs/api.md` and the golden files in
+`tests/contract` are made from this module; nothing else defines the wire.
+"""
+
+from enum import StrEnum
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic import JsonValue as JsonValue
+
+CONTRACT_VERSION: Literal["1"] = "1"
+DEGRADED_ITEMS_LIMIT = 200
+
+
+class ErrorCode(StrEnum):
+    """Why a whole job was refused or failed."""
+
+    INVALID_INPUT = "invalid_input"
+    UNKNOWN_KEY = "unknown_key"
+    NO_SOURCE = "no_source"
+    SEVERAL_SOURCES = "several_sources"
+    INVALID_BASE64 = "invalid_base64"
+    EMPTY_FILE = "empty_file"
+    UNSUPPORTED_FORMAT = "unsupported_format"
+    ARCHIVE_REFUSED = "archive_refused"
+    DOCUMENT_TOO_LARGE = "document_too_large"
+    TOO_MANY_PAGES = "too_many_pages"
+    PAGES_OUT_OF_RANGE = "pages_out_of_range"
+    PASSWORD_REQUIRED = "password_required"  # noqa: S105 - a wire code, not a secret
+    PASSWORD_WRONG = "password_wrong"  # noqa: S105
+    DOCUMENT_UNREADABLE = "document_unreadable"
+    URL_REFUSED = "url_refused"
+    PATH_REFUSED = "path_refused"
+    SOURCE_NOT_FOUND = "source_not_found"
+    SOURCE_UNAVAILABLE = "source_unavailable"
+    NO_PAGE_READABLE = "no_page_readable"
+    RESULT_TOO_LARGE = "result_too_large"
+    STORAGE_UNAVAILABLE = "storage_unavailable"
+    ENGINE_UNAVAILABLE = "engine_unavailable"
+    SHUTTING_DOWN = "shutting_down"
+    BOOT_FAILED = "boot_failed"
+    INTERNAL_ERROR = "internal_error"
+
+
+class Reason(StrEnum):
+    """Why a page or a region is not simply `ok`, or what was done to read it all the same."""
+
+    RENDER_FAILED = "render_failed"
+    RENDER_TIMEOUT = "render_timeout"
+    RENDER_MEMORY = "render_memory"
+    PAGE_DAMAGED = "page_damaged"
+    PAGE_REPAIRED = "page_repaired"
+    SECOND_RENDERER = "second_renderer"
+    PAGE_SCALED_DOWN = "page_scaled_down"
+    PAGE_SCALED_UP = "page_scaled_up"
+    PAGE_TURNED = "page_turned"
+    KILLED_WORKER = "killed_worker"
+    LAYOUT_FAILED = "layout_failed"
+    NO_LAYOUT = "no_layout"
+    INK_OUTSIDE_REGIONS = "ink_outside_regions"
+    LOW_COVERAGE = "low_coverage"
+    LOW_CONTRAST = "low_contrast"
+    CROP_FAILED = "crop_failed"
+    TOKEN_LIMIT = "token_limit"  # noqa: S105
+    UNCLOSED_TABLE = "unclosed_table"
+    EMPTY_ANSWER = "empty_answer"
+    ENGINE_REFUSED = "engine_refused"
+    ENGINE_ERROR = "engine_error"
+    ENGINE_TIMEOUT = "engine_timeout"
+    ABORTED = "aborted"
+    REPETITION = "repetition"
+    PROMPT_ECHO = "prompt_echo"
+    SCRIPT_UNSUPPORTED = "script_unsupported"
+    TEXT_WITHOUT_INK = "text_without_ink"
+    FIGURE_NOT_READ = "figure_not_read"
+    OTHER = "other"
+
+
+class Format(StrEnum):
+    """Parts of the output a job may ask for."""
+
+    MARKDOWN = "markdown"
+    JSON = "json"
+    FIGURES = "figures"
+    SEARCHABLE_PDF = "searchable_pdf"
+    LAYOUT_IMAGES = "layout_images"
+
+
+RESERVED_FORMATS = frozenset({Format.SEARCHABLE_PDF, Format.LAYOUT_IMAGES})
+
+
+class Transport(StrEnum):
+    """How the caller wants the result delivered."""
+
+    AUTO = "auto"
+    INLINE = "inline"
+    VOLUME = "volume"
+    S3 = "s3"
+
+
+class Furniture(StrEnum):
+    """What Markdown does with headers, footers and page numbers; JSON always has them."""
+
+    KEEP = "keep"
+    DROP = "drop"
+
+
+class DocumentKind(StrEnum):
+    """What the document's bytes are."""
+
+    PDF = "pdf"
+    PNG = "png"
+    JPEG = "jpeg"
+    TIFF = "tiff"
+    WEBP = "webp"
+    GIF = "gif"
+    BMP = "bmp"
+
+
+class DocumentStatus(StrEnum):
+    """Whether anything of the document is missing from the output."""
+
+    COMPLETE = "complete"
+    PARTIAL = "partial"
+    FAILED = "failed"
+
+
+class PageStatus(StrEnum):
+    """What became of one page."""
+
+    OK = "ok"
+    BLANK = "blank"
+    PARTIAL = "partial"
+    FAILED = "failed"
+
+
+class RegionStatus(StrEnum):
+    """What became of one region."""
+
+    OK = "ok"
+    TRUNCATED = "truncated"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+class RegionOrigin(StrEnum):
+    """Who said that there is something here."""
+
+    LAYOUT = "layout"
+    RECOVERED = "recovered"
+    WHOLE_PAGE = "whole_page"
+
+
+class Label(StrEnum):
+    """What a region is: the labels of PP-DocLayoutV3, which GLM-OCR's pipeline reads by."""
+
+    ABSTRACT = "abstract"
+    ALGORITHM = "algorithm"
+    ASIDE_TEXT = "aside_text"
+    CHART = "chart"
+    CONTENT = "content"
+    DISPLAY_FORMULA = "display_formula"
+    DOC_TITLE = "doc_title"
+    FIGURE_TITLE = "figure_title"
+    FOOTER = "footer"
+    FOOTER_IMAGE = "footer_image"
+    FOOTNOTE = "footnote"
+    FORMULA_NUMBER = "formula_number"
+    HEADER = "header"
+    HEADER_IMAGE = "header_image"
+    IMAGE = "image"
+    INLINE_FORMULA = "inline_formula"
+    NUMBER = "number"
+    PARAGRAPH_TITLE = "paragraph_title"
+    REFERENCE = "reference"
+    REFERENCE_CONTENT = "reference_content"
+    SEAL = "seal"
+    TABLE = "table"
+    TEXT = "text"
+    VERTICAL_TEXT = "vertical_text"
+    VISION_FOOTNOTE = "vision_footnote"
+
+
+BBox: TypeAlias = tuple[int, int, int, int]
+
+
+class Contract(BaseModel):
+    """Base of every wire model."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class JobInput(Contract):
+    """One document and how to read it."""
+
+    file_base64: str | None = None
+    """The document's bytes in standard base64."""
+    file_url: str | None = None
+    """An http(s) address the worker fetches the document from."""
+    volume_path: str | None = None
+    """A path under the network volume."""
+    s3_uri: str | None = None
+    """`s3://bucket/key` in the configured bucket."""
+    filename: Annotated[str | None, Field(max_length=1024)] = None
+    """The document's name, echoed in the output. The bytes decide its kind."""
+    password: Annotated[str | None, Field(max_length=1024, repr=False)] = None
+    """Opens an encrypted PDF. Never logged, stored or echoed."""
+    pages: Annotated[str | None, Field(max_length=4096)] = None
+    """Which pages, 1-based: `1-3,7,10-`. Default: all."""
+    formats: tuple[Format, ...] = (Format.MARKDOWN, Format.JSON)
+    """What the output holds."""
+    transport: Transport = Transport.AUTO
+    """How the result is delivered; `auto` takes the first that fits."""
+    dpi: Annotated[int, Field(ge=50, le=600)] = 200
+    """Render resolution of PDF pages, dots per inch."""
+    max_tokens: Annotated[int | None, Field(ge=16, le=131072)] = None
+    """Ceiling of tokens per region; default `OCR_MAX_TOKENS`."""
+    furniture: Furniture = Furniture.DROP
+    """Keep or drop headers, footers and page numbers in Markdown."""
+    read_figures: bool = False
+    """Read text inside images and charts too."""
+    checkpoint: bool = True
+    """Keep finished pages on the volume so that a repeated job continues."""
+    idempotency_key: Annotated[str | None, Field(max_length=256)] = None
+    """Echoed in the output; never used to look anything up."""
+    warmup: bool = False
+    """No document: run the bundled page through the whole chain."""
+    probe: bool = False
+    """No document: return `debug` only."""
+
+
+SOURCE_KEYS = ("file_base64", "file_url", "volume_path", "s3_uri")
+RESULT_OPTIONS = ("pages", "formats", "dpi", "max_tokens", "furniture", "read_figures")
+"""The options that change the result and so belong to the content key."""
+
+
+class RegionResult(Contract):
+    """One region of a page."""
+
+    index: int
+    """Position in reading order within the page, from 0."""
+    label: Label
+    bbox: BBox
+    """x0, y0, x1, y1 in thousandths of the page's width and height."""
+    bbox_px: BBox
+    """The same in pixels of the rendered page."""
+    text: str
+    """Exactly what the engine said."""
+    status: RegionStatus
+    finish_reason: str | None = None
+    """The engine's own word: stop, length, abort; null when it was not asked."""
+    reason: Reason | None = None
+    """Why the status is not ok, or what is notable about an ok one."""
+    message: str | None = None
+    """The reason in words, with the last error of the engine if there was one."""
+    origin: RegionOrigin = RegionOrigin.LAYOUT
+    score: float | None = None
+    """The layout model's confidence, 0 to 1."""
+    requests: int = 0
+    """How many requests were sent for this region."""
+    figure: str | None = None
+    """Name of the artifact that holds this region's picture."""
+
+
+class PageWarning(Contract):
+    """Something notable about a page that lost nothing by itself."""
+
+    reason: Reason
+    message: str
+
+
+class PageResult(Contract):
+    """One page asked for, whatever became of it."""
+
+    page: int
+    """Number in the original document, from 1."""
+    status: PageStatus
+    reason: Reason | None = None
+    """Why the status is not ok or blank."""
+    message: str | None = None
+    width: int = 0
+    """Pixels of the rendered page; 0 when it could not be rendered."""
+    height: int = 0
+    dpi: float | None = None
+    """Real resolution of the render; null for images, which have none of ours."""
+    angle: int = 0
+    """Degrees the page was turned clockwise to be read: 0, 90, 180, 270."""
+    ink: float | None = None
+    """Share of the page's pixels that carry ink, 0 to 1."""
+    coverage: float | None = None
+    """Share of the ink that lies inside regions, 0 to 1."""
+    regions: tuple[RegionResult, ...] = ()
+    warnings: tuple[PageWarning, ...] = ()
+
+
+class PageCounts(Contract):
+    """Pages by status; `requested` is their sum."""
+
+    requested: int = 0
+    ok: int = 0
+    blank: int = 0
+    partial: int = 0
+    failed: int = 0
+
+
+class RegionCounts(Contract):
+    """Regions by status; `found` is their sum. The rest counts regions already in one of them."""
+
+    found: int = 0
+    ok: int = 0
+    truncated: int = 0
+    failed: int = 0
+    skipped: int = 0
+    recovered: int = 0
+    repetitive: int = 0
+    quarantined: int = 0
+
+
+class Counts(Contract):
+    """The ledger in numbers."""
+
+    pages: PageCounts = PageCounts()
+    regions: RegionCounts = RegionCounts()
+    characters: int = 0
+
+
+class DegradedItem(Contract):
+    """One page or region that is not as good as it should be."""
+
+    page: int
+    region: int | None = None
+    reason: Reason
+    message: str
+
+
+class Degraded(Contract):
+    """Everything that is less than perfect; `count` is true even where `items` is cut at its limit."""
+
+    count: int = 0
+    items: tuple[DegradedItem, ...] = ()
+
+
+class Usage(Contract):
+    """What the document cost the engine."""
+
+    requests: int = 0
+    retries: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+class Artifact(Contract):
+    """A file that belongs to the result."""
+
+    name: str
+    media_type: str
+    size: int
+    sha256: str
+    page: int | None = None
+    region: int | None = None
+    data: str | None = None
+    """base64 when it travels inline."""
+    key: str | None = None
+    """Where it lies on the volume or in the bucket."""
+    url: str | None = None
+    """A short-lived address when the storage can sign one."""
+
+
+class ProducedBy(Contract):
+    """Which software made this result."""
+
+    worker: str
+    """Version of this worker."""
+    engine: str
+    """`sglang`, `rapidocr`, `transformers` or `external`."""
+    engine_version: str | None = None
+    model: str | None = None
+    layout: str
+    """`pp_doclayout_v3`, `cdla` or `whole_page`."""
+    layout_version: str | None = None
+
+
+class DocumentInfo(Contract):
+    """The document as it was opened."""
+
+    sha256: str
+    """Of the bytes after unpacking."""
+    size: int
+    kind: DocumentKind
+    page_count: int
+    pages_read: int
+    """Pages of the output that are not `failed`."""
+    filename: str | None = None
+    content_key: str
+    repaired: bool = False
+    """The file is damaged and was opened by repairing it."""
+
+
+class JobOutput(Contract):
+    """What a job returns."""
+
+    schema_version: Literal["1"] = CONTRACT_VERSION
+    status: DocumentStatus
+    document: DocumentInfo | None = None
+    """Null for `warmup` and `probe`."""
+    markdown: str | None = None
+    pages: tuple[PageResult, ...] = ()
+    counts: Counts = Counts()
+    degraded: Degraded = Degraded()
+    usage: Usage = Usage()
+    artifacts: tuple[Artifact, ...] = ()
+    produced_by: ProducedBy
+    idempotency_key: str | None = None
+    debug: dict[str, JsonValue] = {}
+    """Timings, engine, GPU, patches, settings without secrets, log lines of this job."""
+
+
+class Delivery(StrEnum):
+    """How an envelope carries the result."""
+
+    GZIP = "gzip"
+    VOLUME = "volume"
+    S3 = "s3"
+
+
+class Envelope(Contract):
+    """Stands in for a `JobOutput` that is too large to travel as it is."""
+
+    schema_version: Literal["1"] = CONTRACT_VERSION
+    delivery: Delivery
+    data: str | None = None
+    """gzip: base64 of the gzipped JSON of the `JobOutput`."""
+    key: str | None = None
+    """volume, s3: where the JSON lies."""
+    url: str | None = None
+    """s3: a presigned address, short-lived."""
+    size: int
+    """Bytes of the JSON of the `JobOutput`."""
+    sha256: str
+    """Of those bytes."""
+    status: DocumentStatus
+    counts: Counts
+    content_key: str | None = None
+    debug: dict[str, JsonValue] = {}
+
+
+class Progress(Contract):
+    """What `output` holds while the job is IN_PROGRESS."""
+
+    pages_done: int
+    pages_total: int
+    regions_done: int
+    running: int | None = None
+    """Requests running in the engine, of all jobs of this worker."""
+    queued: int | None = None
+
+
+class ErrorInfo(Contract):
+    """RunPod's `error`, as a JSON string of this."""
+
+    code: ErrorCode
+    message: str
+    retryable: bool
+    details: dict[str, JsonValue] = {}

@@ -1,0 +1,124 @@
+"""Every setting, read from the environment once. The only reader of the environment.
+
+`docs/operations.md` lists them from here; a bad value ends the boot and names the variable.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from handler.engine.api import EngineName
+from handler.errors import SettingsError
+from handler.layout.names import LayoutName
+from handler.logs import LogLevel
+
+
+class Settings(BaseSettings):
+    """The worker's settings. Field names are the variables' names in lower case."""
+
+    model_config = SettingsConfigDict(
+        frozen=True, extra="ignore", env_ignore_empty=True, use_attribute_docstrings=True, env_file=None
+    )
+
+    glmocr_engine: EngineName = EngineName.SGLANG
+    """Which text engine reads the regions."""
+    glmocr_layout: LayoutName | None = None
+    """Which layout model finds them. Default: `pp_doclayout_v3`; `rapidocr`: `cdla`; `external`: must be named."""
+    engine_url: str | None = None
+    """`external`: base address of an OpenAI-compatible server."""
+    engine_api_key: SecretStr | None = None
+    """`external`: its bearer key."""
+    engine_model: str = "glm-ocr"
+    """The model name sent with every request, and the one our own server serves under."""
+    model_path: Path | None = None
+    """Directory of GLM-OCR's weights. Default: resolved through models.manifest.yaml."""
+    layout_model_path: Path | None = None
+    """Directory of PP-DocLayoutV3's weights. Default: resolved through models.manifest.yaml."""
+    sglang_port: Annotated[int, Field(ge=1024, le=65535)] = 5002
+    """Loopback port of the engine; the next free one is taken when it is held."""
+    sglang_profile: str | None = None
+    """Name of a profile in handler/engine/profiles.yaml. Default: chosen by GPU."""
+    sglang_extra_args: str = ""
+    """Appended to SGLang's command line, shell-quoted; the last of two equal flags wins."""
+    engine_start_timeout_s: Annotated[float, Field(gt=0, le=3600)] = 900.0
+    """How long the engine may take to become ready, seconds."""
+    engine_request_timeout_s: Annotated[float, Field(gt=0, le=3600)] = 300.0
+    """How long one region may take in the engine, retries excluded, seconds."""
+
+    ocr_max_tokens: Annotated[int, Field(ge=16, le=131072)] = 32768
+    """Ceiling of tokens per region, always clamped to what the context leaves."""
+    regions_in_flight: Annotated[int | None, Field(ge=1, le=4096)] = None
+    """Requests in flight in the whole process. Default: 1.5 x the engine's slots."""
+    glmocr_pipeline_max_workers: Annotated[int | None, Field(ge=1, le=1024)] = None
+    """Pages in flight per document. Default: automatic, bounded by memory."""
+    ocr_worker_concurrency: Annotated[int, Field(ge=1, le=256)] = 8
+    """Jobs at once per worker."""
+    page_memory_mb: Annotated[int, Field(ge=32, le=65536)] = 192
+    """Rendered pages held at once in the whole process, MB."""
+
+    max_pages: Annotated[int, Field(ge=1)] = 2000
+    """Pages per job."""
+    max_document_bytes: Annotated[int, Field(ge=1)] = 512 * 1024 * 1024
+    """Bytes per document, before and after unpacking."""
+    max_page_pixels: Annotated[int, Field(ge=1_000_000)] = 24_000_000
+    """Pixels of one rendered page; larger pages are rendered at a lower resolution."""
+    render_processes: Annotated[int, Field(ge=1, le=64)] = 2
+    """Processes that render and encode pages."""
+    render_timeout_s: Annotated[float, Field(gt=0, le=600)] = 30.0
+    """How long one page may render, seconds."""
+    render_memory_mb: Annotated[int, Field(ge=256)] = 2048
+    """Address space one render process may use above its start, MB."""
+
+    runpod_volume_path: Path = Path("/runpod-volume")
+    """Where the network volume is mounted."""
+    bucket_endpoint_url: str | None = None
+    """S3 endpoint of the result bucket."""
+    bucket_name: str | None = None
+    """Result bucket, and the only one `s3_uri` may name."""
+    bucket_access_key_id: SecretStr | None = None
+    """S3 access key id."""
+    bucket_secret_access_key: SecretStr | None = None
+    """S3 secret key."""
+
+    boot_golden_page: bool = True
+    """`on`/`off`: read the bundled page through the whole chain before taking jobs."""
+    glmocr_allow_untested: bool = False
+    """Boot with a glmocr version the patches were not tested against."""
+    shutdown_grace_s: Annotated[float, Field(ge=0, le=600)] = 20.0
+    """How long running jobs may finish after SIGTERM, seconds."""
+    log_level: LogLevel = LogLevel.INFO
+    """`debug`, `info`, `warning`, `error`."""
+
+    @classmethod
+    def from_env(cls) -> "Settings":
+        """Read the environment. Raises `SettingsError` naming every bad variable and what it accepts."""
+        try:
+            return cls()
+        except ValidationError as error:
+            raise SettingsError("; ".join(_complaint(e["loc"], e["input"], e["msg"]) for e in error.errors())) from None
+
+    @property
+    def layout(self) -> LayoutName:
+        """The layout model, with the engine's default filled in."""
+        if self.glmocr_layout:
+            return self.glmocr_layout
+        if self.glmocr_engine is EngineName.RAPIDOCR:
+            return LayoutName.CDLA
+        if self.glmocr_engine is EngineName.EXTERNAL:
+            raise SettingsError(
+                "GLMOCR_LAYOUT must be named with GLMOCR_ENGINE=external: pp_doclayout_v3, cdla or whole_page"
+            )
+        return LayoutName.PP_DOCLAYOUT_V3
+
+    def public(self) -> dict[str, str]:
+        """All settings as text for `debug`, secrets left out."""
+        secret = {name for name, value in self if isinstance(value, SecretStr)}
+        return {name.upper(): str(value) for name, value in self if name not in secret and value is not None}
+
+
+def _complaint(loc: tuple[int | str, ...], value: object, message: str) -> str:
+    name = str(loc[0]).upper() if loc else "environment"
+    shown = "***" if "KEY" in name else repr(value)
+    return f"{name}={shown}: {message}"

@@ -1,0 +1,1 @@
+"""What developers, CI and operators run."""
