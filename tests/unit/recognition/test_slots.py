@@ -1,0 +1,238 @@
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handler.engine.api import EngineBusy, EngineLoad
+from handler.recognition.slots import PUSH_BACK_PAUSE_S, RECOVERY_PAUSE_S, RegionSlots, follow
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Floor:
+    """Tasks that enter the slots and leave when told; `entered` is the order of entry."""
+
+    def __init__(self, slots: RegionSlots) -> None:
+        self.slots = slots
+        self.entered: list[str] = []
+        self._leave: dict[str, asyncio.Event] = {}
+        self.tasks: dict[str, asyncio.Task[None]] = {}
+
+    async def enter(self, name: str, job: str = "a", cost: float = 0.0) -> None:
+        self._leave[name] = asyncio.Event()
+        self.tasks[name] = asyncio.create_task(self._stay(name, job, cost))
+        await settle()
+
+    async def leave(self, name: str) -> None:
+        self._leave[name].set()
+        await self.tasks[name]
+        await settle()
+
+    async def clear(self) -> None:
+        for event in self._leave.values():
+            event.set()
+        with suppress(asyncio.CancelledError):
+            await asyncio.gather(*self.tasks.values())
+
+    async def _stay(self, name: str, job: str, cost: float) -> None:
+        async with self.slots.slot(job, cost):
+            self.entered.append(name)
+            await self._leave[name].wait()
+
+
+async def settle() -> None:
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+async def test_a_free_slot_is_given_at_once_and_no_more_than_the_limit() -> None:
+    floor = Floor(RegionSlots(engine_slots=2))
+    for name in "abcd":
+        await floor.enter(name)
+    assert floor.entered == ["a", "b", "c"]
+    assert (floor.slots.limit, floor.slots.in_flight, floor.slots.waiting) == (3, 3, 1)
+    await floor.leave("b")
+    assert floor.entered[-1] == "d"
+    await floor.clear()
+    assert (floor.slots.in_flight, floor.slots.waiting) == (0, 0)
+
+
+async def test_the_longest_of_the_look_ahead_goes_first() -> None:
+    floor = Floor(RegionSlots(fixed=1, look_ahead=3))
+    await floor.enter("first")
+    for name, cost in (("short", 1), ("long", 5), ("middle", 3), ("huge", 9)):
+        await floor.enter(name, cost=cost)
+    for name in ("first", "long", "middle", "short", "huge"):
+        await floor.leave(name)
+    # "huge" came fourth, so it may not overtake until "short", the oldest, has gone.
+    assert floor.entered == ["first", "long", "middle", "short", "huge"]
+
+
+async def test_equal_costs_keep_their_order() -> None:
+    floor = Floor(RegionSlots(fixed=1))
+    names = [f"r{i}" for i in range(6)]
+    for name in names:
+        await floor.enter(name, cost=7)
+    for name in names:
+        await floor.leave(name)
+    assert floor.entered == names
+
+
+async def test_a_short_job_does_not_wait_for_a_long_one() -> None:
+    floor = Floor(RegionSlots(fixed=4))
+    long_job = [f"long{i}" for i in range(20)]
+    for name in long_job:
+        await floor.enter(name, job="long", cost=100)
+    for name in ("short0", "short1"):
+        await floor.enter(name, job="short", cost=1)
+    await floor.leave("long0")
+    await floor.leave("long1")
+    assert floor.entered[4:] == ["short0", "short1"]
+    await floor.leave("long2")
+    assert floor.entered[6:] == ["long4"]
+    await floor.clear()
+
+
+async def test_a_cancelled_waiter_is_passed_over_and_a_cancelled_holder_gives_back() -> None:
+    floor = Floor(RegionSlots(fixed=1))
+    for name in ("held", "gone", "next"):
+        await floor.enter(name)
+    await floor.enter("other", job="b")
+    floor.tasks["gone"].cancel()
+    floor.tasks["held"].cancel()
+    await settle()
+    assert floor.entered == ["held", "other"]
+    await floor.leave("other")
+    assert floor.entered == ["held", "other", "next"]
+    await floor.leave("next")
+    assert (floor.slots.in_flight, floor.slots.waiting) == (0, 0)
+
+
+async def test_a_slot_given_to_a_task_that_is_cancelled_before_it_runs_is_not_lost() -> None:
+    floor = Floor(RegionSlots(fixed=1))
+    for name in ("held", "unlucky", "next"):
+        await floor.enter(name)
+    floor._leave["held"].set()
+    floor.tasks["held"].add_done_callback(lambda _: floor.tasks["unlucky"].cancel())
+    await floor.tasks["held"]
+    await settle()
+    assert floor.entered == ["held", "next"]
+    await floor.leave("next")
+    assert floor.slots.in_flight == 0
+
+
+async def test_grows_while_the_engine_could_take_more() -> None:
+    floor = Floor(RegionSlots(engine_slots=8))
+    for i in range(40):
+        await floor.enter(str(i))
+    assert floor.slots.limit == 12
+    for _ in range(50):
+        floor.slots.observe(EngineLoad(running=floor.slots.in_flight, queued=0))
+        await settle()
+    assert floor.slots.limit == floor.slots.in_flight == 24
+    await floor.clear()
+
+
+async def test_does_not_grow_when_nobody_waits_or_the_engine_queues() -> None:
+    slots = RegionSlots(engine_slots=8)
+    slots.observe(EngineLoad(running=0, queued=0))
+    slots.observe(EngineLoad(running=8, queued=4))
+    slots.observe(EngineLoad(running=8, queued=4))
+    assert slots.limit == 12
+
+
+async def test_shrinks_to_what_a_full_kv_pool_really_runs() -> None:
+    slots = RegionSlots(engine_slots=64)
+    slots.observe(EngineLoad(running=20, queued=76))
+    assert slots.limit == 96, "one crowded moment may be a burst"
+    for _ in range(40):
+        slots.observe(EngineLoad(running=20, queued=slots.limit - 20))
+    assert slots.limit in range(30, 42)
+
+
+async def test_busy_answers_lower_the_limit_which_comes_back() -> None:
+    clock = Clock()
+    slots = RegionSlots(engine_slots=64, clock=clock)
+
+    async def refused() -> None:
+        async with slots.slot("job"):
+            raise EngineBusy("503")
+
+    for _ in range(3):
+        with pytest.raises(EngineBusy):
+            await refused()
+    assert slots.limit == 72, "a burst of refusals counts once"
+    clock.now += PUSH_BACK_PAUSE_S
+    slots.pushed_back()
+    assert slots.limit == 54
+    slots.observe(None)
+    assert slots.limit == 54
+    clock.now += RECOVERY_PAUSE_S
+    for _ in range(20):
+        slots.observe(None)
+    assert slots.limit == 96
+
+
+async def test_the_operators_limit_neither_grows_nor_shrinks() -> None:
+    clock = Clock()
+    floor = Floor(RegionSlots(engine_slots=64, fixed=2, clock=clock))
+    for name in "abc":
+        await floor.enter(name)
+    for load in (EngineLoad(running=2, queued=0), EngineLoad(running=1, queued=50), EngineLoad(running=1, queued=50)):
+        floor.slots.observe(load)
+    assert floor.slots.limit == 2
+    await floor.clear()
+
+
+async def test_follow_asks_the_engine() -> None:
+    class Crowded:
+        def __init__(self) -> None:
+            self.asked = asyncio.Semaphore(0)
+
+        async def load(self) -> EngineLoad:
+            self.asked.release()
+            return EngineLoad(running=4, queued=500)
+
+    engine, slots = Crowded(), RegionSlots(engine_slots=64)
+    task = asyncio.create_task(follow(engine, slots, interval_s=0.0))  # type: ignore[arg-type]
+    for _ in range(5):
+        await engine.asked.acquire()
+    task.cancel()
+    assert slots.limit < 96
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 9), st.sampled_from(["keep", "cancel"])), max_size=40),
+    st.integers(1, 5),
+    st.integers(1, 6),
+)
+def test_every_region_gets_its_slot_and_the_limit_holds(
+    arrivals: list[tuple[str, int, str]], limit: int, look_ahead: int
+) -> None:
+    async def scenario() -> None:
+        slots = RegionSlots(fixed=limit, look_ahead=look_ahead)
+        done: list[int] = []
+
+        async def read(number: int, job: str, cost: int) -> None:
+            async with slots.slot(job, cost):
+                assert slots.in_flight <= limit
+                await asyncio.sleep(0)
+                done.append(number)
+
+        tasks = [asyncio.create_task(read(i, job, cost)) for i, (job, cost, _) in enumerate(arrivals)]
+        await asyncio.sleep(0)
+        cancelled = {i for i, (_, _, fate) in enumerate(arrivals) if fate == "cancel" and tasks[i].cancel()}
+        await asyncio.gather(*tasks, return_exceptions=True)
+        assert set(done) | cancelled == set(range(len(arrivals)))
+        assert (slots.in_flight, slots.waiting, len(slots._jobs)) == (0, 0, 0)
+
+    run: Callable[..., None] = asyncio.run
+    run(scenario())
