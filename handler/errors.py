@@ -184,10 +184,3 @@ class EngineUnavailable(WorkerError):
     code = ErrorCode.ENGINE_UNAVAILABLE
     retryable = True
     worker_unfit = True
-
-
-class ShuttingDown(WorkerError):
-    """The worker is being stopped; finished pages are kept and the job can be resumed elsewhere."""
-
-    code = ErrorCode.SHUTTING_DOWN
-    retryable = True

@@ -39,7 +39,6 @@ class ErrorCode(StrEnum):
     RESULT_TOO_LARGE = "result_too_large"
     STORAGE_UNAVAILABLE = "storage_unavailable"
     ENGINE_UNAVAILABLE = "engine_unavailable"
-    SHUTTING_DOWN = "shutting_down"
     BOOT_FAILED = "boot_failed"
     INTERNAL_ERROR = "internal_error"
 

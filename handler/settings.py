@@ -75,12 +75,23 @@ class Settings(BaseSettings):
     """Where the network volume is mounted."""
     bucket_endpoint_url: str | None = None
     """S3 endpoint of the result bucket."""
+    bucket_region: str = "auto"
+    """Region that requests to the bucket are signed for."""
     bucket_name: str | None = None
     """Result bucket, and the only one `s3_uri` may name."""
     bucket_access_key_id: SecretStr | None = None
     """S3 access key id."""
     bucket_secret_access_key: SecretStr | None = None
     """S3 secret key."""
+
+    checkpoint_hours: Annotated[float, Field(gt=0)] = 72.0
+    """How long finished pages stay on the volume, hours."""
+    checkpoint_max_mb: Annotated[int, Field(ge=1)] = 10_240
+    """Finished pages on the volume altogether, MB; the oldest documents go first."""
+    result_hours: Annotated[float, Field(gt=0)] = 168.0
+    """How long results stay on the volume, hours."""
+    result_max_mb: Annotated[int, Field(ge=1)] = 20_480
+    """Results on the volume altogether, MB; the oldest go first."""
 
     boot_golden_page: bool = True
     """`on`/`off`: read the bundled page through the whole chain before taking jobs."""

@@ -1,0 +1,73 @@
+"""A result as bytes, and as the value the platform's SDK will send. What is measured here is what travels.
+
+The SDK sends `json.dumps({"output": value}, ensure_ascii=False)` and posts nothing at all when that cannot be encoded
+(runpod 1.12.0: a lone surrogate raises outside its error handling, NaN goes out as invalid JSON).
+"""
+
+import base64
+import gzip
+import hashlib
+import json
+import math
+from dataclasses import dataclass
+
+from handler.schema import JobOutput, JsonValue
+
+REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A result as UTF-8 JSON. `value` is what those bytes say."""
+
+    value: dict[str, JsonValue]
+    data: bytes
+
+    @property
+    def sha256(self) -> str:
+        """Of `data`, in hex."""
+        return hashlib.sha256(self.data).hexdigest()
+
+    @property
+    def has_nul(self) -> bool:
+        """NUL is valid JSON, but stores behind the platform's API are known to refuse it."""
+        return rb"\u0000" in self.data
+
+    def zipped(self) -> str:
+        """base64 of the gzipped bytes; the same bytes give the same text."""
+        return base64.b64encode(gzip.compress(self.data, compresslevel=6, mtime=0)).decode()
+
+
+def encode(output: JobOutput) -> Encoded:
+    """Valid UTF-8 JSON, whatever the engine said: lone surrogates become U+FFFD, NaN and infinity null."""
+    value = _clean(output.model_dump(mode="python"))
+    assert isinstance(value, dict)
+    data = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    return Encoded(value, data)
+
+
+def wire_size(value: JsonValue) -> int:
+    """Bytes the SDK posts for this output."""
+    return len(json.dumps({"output": value}, ensure_ascii=False).encode())
+
+
+def _clean(value: object) -> JsonValue:
+    if isinstance(value, str):
+        return _clean_text(str(value))
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {_clean_text(str(key)): _clean(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_clean(inner) for inner in value]
+    raise TypeError(f"{type(value).__name__} is no part of the contract")
+
+
+def _clean_text(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return "".join(REPLACEMENT if "\ud800" <= c <= "\udfff" else c for c in text)
+    return text
