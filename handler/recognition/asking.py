@@ -1,0 +1,116 @@
+"""One request to the engine, repeated while the engine is busy, and what came of it."""
+
+import asyncio
+import random
+import re
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from handler.engine.api import (
+    Engine,
+    EngineBusy,
+    EngineFailure,
+    EngineGone,
+    EngineRefused,
+    EngineReply,
+    EngineRequest,
+    EngineTimeout,
+)
+from handler.errors import EngineUnavailable
+from handler.logs import current_job
+from handler.recognition.slots import RegionSlots
+from handler.schema import Reason
+
+ABORT = "abort"
+LENGTH = "length"
+
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How a busy engine is waited for: pauses that double, with jitter, within a deadline. Seconds."""
+
+    deadline_s: float = 120.0
+    first_pause_s: float = 0.5
+    longest_pause_s: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the engine said to one picture, or why it said nothing. Both for an answer it broke off."""
+
+    text: str = ""
+    finish_reason: str | None = None
+    failure: Reason | None = None
+    message: str | None = None
+    requests: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+class Asker:
+    """Sends requests. `clock`: monotonic seconds; `jitter`: 0 to 1."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        slots: RegionSlots,
+        patience: Patience,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        jitter: Callable[[], float] = random.random,
+    ) -> None:
+        self._engine = engine
+        self._slots = slots
+        self._patience = patience
+        self._clock = clock
+        self._sleep = sleep
+        self._jitter = jitter
+
+    async def ask(self, request: EngineRequest) -> Answer:
+        """One answer. Raises `EngineUnavailable` when the engine is gone; every other trouble is in the answer."""
+        deadline = self._clock() + self._patience.deadline_s
+        pause = self._patience.first_pause_s
+        requests = 0
+        while True:
+            requests += 1
+            answer, worth_repeating = await self._try(request, requests)
+            wait = pause * (1 + self._jitter()) / 2
+            if not worth_repeating or self._clock() + wait > deadline:
+                return answer
+            await self._sleep(wait)
+            pause = min(pause * 2, self._patience.longest_pause_s)
+
+    async def _try(self, request: EngineRequest, requests: int) -> tuple[Answer, bool]:
+        """The answer to one request, and whether a repeated request may bring a better one."""
+        try:
+            async with self._slots.slot(current_job(), request.max_tokens):
+                reply = await self._engine.complete(request)
+        except EngineGone as error:
+            raise EngineUnavailable(f"The text engine is gone: {error}") from error
+        except EngineRefused as error:
+            return Answer(failure=Reason.ENGINE_REFUSED, message=str(error), requests=requests), False
+        except EngineTimeout as error:
+            return Answer(failure=Reason.ENGINE_TIMEOUT, message=str(error), requests=requests), False
+        except EngineFailure as error:
+            if not self._engine.alive():
+                raise EngineUnavailable(f"The text engine is gone: {error}") from error
+            answer = Answer(failure=Reason.ENGINE_ERROR, message=str(error), requests=requests)
+            return answer, isinstance(error, EngineBusy)
+        return _answer(reply, requests), reply.finish_reason == ABORT
+
+
+def _answer(reply: EngineReply, requests: int) -> Answer:
+    aborted = reply.finish_reason == ABORT
+    return Answer(
+        text=_LONE_SURROGATE.sub("\ufffd", reply.text),
+        finish_reason=reply.finish_reason,
+        failure=Reason.ABORTED if aborted else None,
+        message="the engine broke the answer off" if aborted else None,
+        requests=requests,
+        prompt_tokens=reply.prompt_tokens,
+        completion_tokens=reply.completion_tokens,
+    )

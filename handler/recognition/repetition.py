@@ -1,0 +1,108 @@
+"""Loops in a model's answer: found and named, never cut.
+
+A model that is stuck says the same thing until its tokens run out. A document may say the same thing many times as
+well: rows of a form, a column of dashes. What tells them apart is how often, and whether the answer ended by itself.
+"""
+
+from dataclasses import dataclass
+
+STEP = 400
+"""A loop is looked for at every so many characters, so that none of `ENDED`'s size lies between two of them."""
+WINDOW = 4096
+"""Characters looked back from there. With `STEP` it bounds the work: 11 visits per character, whatever the text."""
+LAST_WINDOW = 16384
+"""Characters looked back from the end of the text, where a model that is stuck leaves its loop."""
+SEED = 3
+"""Turns within the window that are followed up in both directions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """`text[start:end]` is one unit of `period` characters over and over; the last turn may be incomplete."""
+
+    start: int
+    end: int
+    period: int
+
+    @property
+    def repeats(self) -> int:
+        """Complete turns."""
+        return (self.end - self.start) // self.period
+
+    @property
+    def surplus(self) -> int:
+        """Characters that only repeat what stands before them."""
+        return self.end - self.start - self.period
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """From how many turns and characters on equal things are a loop."""
+
+    repeats: int
+    characters: int
+
+    def is_met(self, loop: Loop) -> bool:
+        """Whether the loop is one."""
+        return loop.repeats >= self.repeats and loop.end - loop.start >= self.characters
+
+
+STUCK = Threshold(repeats=8, characters=160)
+"""For an answer that the token limit ended within the loop."""
+ENDED = Threshold(repeats=40, characters=480)
+"""For an answer that ended by itself: a page of equal rows has fewer, and a ruled line of dots is shorter."""
+
+
+def find_loop(text: str, *, ended: bool) -> Loop | None:
+    """The longest loop in `text`, or None. Linear in the length of the text.
+
+    `ended`: the model stopped by itself. If it did not, only a loop that runs to the end of the text counts.
+    """
+    text = text.rstrip()
+    last = _loop_around(text, len(text), LAST_WINDOW)
+    if not ended:
+        return last if last and STUCK.is_met(last) else None
+    longest = last if last and ENDED.is_met(last) else None
+    seen = last.start if last else len(text)
+    for anchor in range(len(text) - STEP, 0, -STEP):
+        if anchor > seen:
+            continue
+        loop = _loop_around(text, anchor, WINDOW)
+        if loop is None:
+            continue
+        seen = loop.start
+        if ENDED.is_met(loop) and (longest is None or loop.surplus > longest.surplus):
+            longest = loop
+    return longest
+
+
+def _loop_around(text: str, anchor: int, window: int) -> Loop | None:
+    """The longest stretch of at least `SEED` turns that ends at `anchor`, followed up in both directions."""
+    length, period = _periodic_suffix(text[max(0, anchor - window) : anchor])
+    if not length:
+        return None
+    start, end = anchor - length, anchor
+    while start > 0 and text[start - 1] == text[start - 1 + period]:
+        start -= 1
+    while end < len(text) and text[end] == text[end - period]:
+        end += 1
+    return Loop(start, end, period)
+
+
+def _periodic_suffix(window: str) -> tuple[int, int]:
+    """Length and period of the longest suffix that holds its smallest period `SEED` times; zeros if there is none.
+
+    The prefix function of the reversed text gives the smallest period of every suffix in one pass.
+    """
+    backwards = window[::-1]
+    border = [0] * len(backwards)
+    length = period = matched = 0
+    for i in range(1, len(backwards)):
+        while matched and backwards[i] != backwards[matched]:
+            matched = border[matched - 1]
+        if backwards[i] == backwards[matched]:
+            matched += 1
+        border[i] = matched
+        if (i + 1) >= SEED * (i + 1 - matched):
+            length, period = i + 1, i + 1 - matched
+    return length, period
