@@ -4,7 +4,7 @@ import re
 
 from handler.errors import InputError, PagesOutOfRange
 
-_PART = re.compile(r"(\d{1,7})?\s*(-)?\s*(\d{1,7})?")
+_PART = re.compile(r"(\d{1,7})?\s*(-)?\s*(\d{1,7})?", re.ASCII)
 
 
 def select_pages(spec: str | None, page_count: int) -> tuple[int, ...]:
