@@ -3,8 +3,9 @@
 `docs/operations.md` lists them from here; a bad value ends the boot and names the variable.
 """
 
+import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, get_args
 
 from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -127,6 +128,28 @@ class Settings(BaseSettings):
         """All settings as text for `debug`, secrets left out."""
         secret = {name for name, value in self if isinstance(value, SecretStr)}
         return {name.upper(): str(value) for name, value in self if name not in secret and value is not None}
+
+
+SECRET_VARIABLES = frozenset(
+    {
+        "RUNPOD_AI_API_KEY",
+        "RUNPOD_API_KEY",
+        "AWS_ACCESS_KEY_ID",
+        "AWS_SECRET_ACCESS_KEY",
+        "AWS_SESSION_TOKEN",
+        "HF_TOKEN",
+    }
+    | {
+        name.upper()
+        for name, value in Settings.model_fields.items()
+        if SecretStr in (value.annotation, *get_args(value.annotation))
+    }
+)
+
+
+def child_environment() -> dict[str, str]:
+    """The environment for a child process: ours without anybody's keys."""
+    return {name: value for name, value in os.environ.items() if name.upper() not in SECRET_VARIABLES}
 
 
 def _complaint(loc: tuple[int | str, ...], value: object, message: str) -> str:

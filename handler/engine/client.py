@@ -1,0 +1,285 @@
+"""The engine as the worker calls it: one OpenAI-compatible HTTP client for all engines.
+
+The session belongs to the running event loop and is made on first use; close it with `aclose` in the same loop.
+"""
+
+import asyncio
+import base64
+import json
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+from types import TracebackType
+from typing import Any, Self
+
+import aiohttp
+from aiohttp.abc import AbstractStreamWriter
+
+from handler.engine.api import (
+    EngineBusy,
+    EngineFacts,
+    EngineGone,
+    EngineLoad,
+    EngineName,
+    EngineRefused,
+    EngineReply,
+    EngineRequest,
+    EngineTimeout,
+)
+from handler.engine.facts import facts_from, load_from_loads, load_from_metrics
+
+WRITE_SLICE = 256 * 1024
+IDLE_CONNECTION_S = 3.0
+"""Below the 5 s after which SGLang's server closes an idle connection, so that none is reused while it is closing."""
+PROBE_TIMEOUT_S = 25.0
+"""SGLang answers /health with 503 after 20 s of a silent scheduler."""
+SETTLE_POLL_S = 0.05
+SETTLE_POLLS = 40
+"""2 s: how long a child that refuses connections may take to be seen dead."""
+RETRYABLE = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS}
+MESSAGE_LIMIT = 500
+PICTURE_PREFIX = "data:image/jpeg;base64,"
+PICTURE = "@picture@"
+"""Where the picture's base64 goes in a body serialised without it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deadlines:
+    """Seconds. An engine busy with prefills reads no bodies for a while: sending gets a deadline of its own."""
+
+    connect: float = 10.0
+    send: float = 120.0
+    first_byte: float = 300.0
+    """From the end of the body: queueing, prefill and the whole generation, since replies are not streamed."""
+    total: float = 420.0
+
+    @classmethod
+    def for_request(cls, seconds: float) -> "Deadlines":
+        """Deadlines for an engine that may take `seconds` per request."""
+        base = cls()
+        return replace(base, first_byte=seconds, total=seconds + base.connect + base.send)
+
+
+class _Body(aiohttp.Payload):
+    """A request body in parts, none of them copied, with a deadline for sending it."""
+
+    def __init__(self, parts: tuple[bytes, ...], deadline_s: float) -> None:
+        super().__init__(parts, content_type="application/json")
+        self._parts = parts
+        self._deadline_s = deadline_s
+        self._size = sum(map(len, parts))
+
+    def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
+        return b"".join(self._parts).decode(encoding, errors)
+
+    async def write(self, writer: AbstractStreamWriter) -> None:
+        await self.write_with_length(writer, None)
+
+    async def write_with_length(self, writer: AbstractStreamWriter, content_length: int | None) -> None:
+        async with asyncio.timeout(self._deadline_s):
+            for part in self._parts:
+                for start in range(0, len(part), WRITE_SLICE):
+                    await writer.write(memoryview(part)[start : start + WRITE_SLICE])
+
+
+def request_body(request: EngineRequest, model: str) -> tuple[bytes, ...]:
+    """The JSON of one chat completion, assembled around the picture's base64 instead of serialising it."""
+    options: dict[str, Any] = {"model": model, "max_tokens": request.max_tokens, "temperature": 0.0}
+    if request.repetition_penalty is not None:
+        options["repetition_penalty"] = request.repetition_penalty
+    picture = {"type": "image_url", "image_url": {"url": PICTURE_PREFIX + PICTURE}}
+    question = {"type": "text", "text": request.prompt}
+    options["messages"] = [{"role": "user", "content": [picture, question]}]
+    head, _, tail = json.dumps(options).partition(PICTURE)
+    return head.encode(), base64.b64encode(request.jpeg), tail.encode()
+
+
+class HttpEngine:
+    """An engine behind HTTP. Implements `handler.engine.api.Engine`; cancelling a call closes its connection.
+
+    `alive` tells whether the process behind `url` still runs; None for an engine that is not ours.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        name: EngineName,
+        model: str,
+        api_key: str | None = None,
+        deadlines: Deadlines | None = None,
+        alive: Callable[[], bool] | None = None,
+    ) -> None:
+        self.url = url.rstrip("/")
+        self._model = model
+        self._headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+        self._deadlines = deadlines or Deadlines()
+        self._process_alive = alive
+        self._facts = EngineFacts(name=name)
+        self._session: aiohttp.ClientSession | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._last_reply = time.monotonic()
+        self._probing: asyncio.Task[bool] | None = None
+        self._hung = False
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close the running loop's connections. The engine can be used again afterwards, also in another loop."""
+        if self._session is not None and self._loop is asyncio.get_running_loop():
+            await self._session.close()
+        self._session = None
+
+    @property
+    def facts(self) -> EngineFacts:
+        """As of the last `describe`."""
+        return self._facts
+
+    def alive(self) -> bool:
+        """False once its process has ended or it was found to hang."""
+        return not self._hung and (self._process_alive is None or self._process_alive())
+
+    async def complete(self, request: EngineRequest) -> EngineReply:
+        """One answer. Raises `EngineRefused`, `EngineBusy`, `EngineTimeout` or `EngineGone`."""
+        if not self.alive():
+            raise EngineGone("the engine's process has ended" if not self._hung else "the engine hangs")
+        body = _Body(request_body(request, self._model), self._deadlines.send)
+        asked = time.monotonic()
+        try:
+            async with self._open().post(f"{self.url}/v1/chat/completions", data=body) as response:
+                raw = await response.read()
+                status = response.status
+        except (TimeoutError, aiohttp.ServerTimeoutError) as error:
+            raise await self._overdue(asked, error) from error
+        except aiohttp.ClientError as error:
+            raise await self._disconnected(error) from error
+        self._last_reply = time.monotonic()
+        self._hung = False
+        return _reply(status, raw)
+
+    async def load(self) -> EngineLoad | None:
+        """The load now, from /metrics, else from /v1/loads; None where there is neither or it does not answer."""
+        async with self._get("/metrics") as response:
+            if response is not None and (load := load_from_metrics(await response.text())) is not None:
+                return load
+        async with self._get("/v1/loads") as response:
+            return load_from_loads(await response.json(content_type=None)) if response is not None else None
+
+    async def healthy(self) -> bool:
+        """One health probe; may take seconds, since SGLang generates a token for it."""
+        async with self._get("/health", ok_only=False) as response:
+            if response is not None and response.status != HTTPStatus.NOT_FOUND:
+                return response.status == HTTPStatus.OK and _model_loaded(await response.read())
+        async with self._get("/v1/models") as response:
+            return response is not None
+
+    async def describe(self) -> EngineFacts:
+        """Ask the engine about itself and keep the answer as `facts`."""
+        async with self._get("/server_info") as response:
+            info = await response.json(content_type=None) if response is not None else {}
+        async with self._get("/v1/models") as response:
+            models = await response.json(content_type=None) if response is not None else {}
+        self._facts = facts_from(self._facts.name, info, models)
+        return self._facts
+
+    def _open(self) -> aiohttp.ClientSession:
+        loop = asyncio.get_running_loop()
+        if self._session is None or self._loop is not loop:
+            d = self._deadlines
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE_CONNECTION_S),
+                timeout=aiohttp.ClientTimeout(total=d.total, sock_connect=d.connect, sock_read=d.first_byte),
+                headers=self._headers,
+            )
+            self._loop = loop
+        return self._session
+
+    @asynccontextmanager
+    async def _get(self, path: str, *, ok_only: bool = True) -> AsyncIterator[aiohttp.ClientResponse | None]:
+        """A small request; None in place of an answer that is missing or, with `ok_only`, is not 200."""
+        timeout = aiohttp.ClientTimeout(total=PROBE_TIMEOUT_S)
+        try:
+            response = await self._open().get(self.url + path, timeout=timeout)
+        except (TimeoutError, aiohttp.ClientError):
+            yield None
+            return
+        async with response:
+            yield response if not ok_only or response.status == HTTPStatus.OK else None
+
+    async def _disconnected(self, error: aiohttp.ClientError) -> EngineBusy | EngineGone:
+        """What a broken or refused connection means. A child drops its connections a moment before it is seen dead."""
+        refused = isinstance(error, aiohttp.ClientConnectorError)
+        if self._process_alive is None:
+            return EngineGone(f"nothing listens at {self.url}") if refused else EngineBusy(f"connection lost: {error}")
+        for _ in range(SETTLE_POLLS if refused else 1):
+            if not self._process_alive():
+                return EngineGone("the engine's process has ended")
+            await asyncio.sleep(SETTLE_POLL_S)
+        return EngineBusy(f"connection lost: {error or type(error).__name__}")
+
+    async def _overdue(self, asked: float, error: Exception) -> EngineTimeout | EngineGone:
+        """What a missed deadline means: an engine that answered others meanwhile is slow, not dead."""
+        if self._last_reply < asked and not await self._responds():
+            self._hung = True
+            return EngineGone("the engine hangs: a request missed its deadline and no probe is answered")
+        return EngineTimeout(f"no answer within the deadline: {error or type(error).__name__}")
+
+    async def _responds(self) -> bool:
+        """A health probe shared by everyone who asks at the same time, so that probes never overlap."""
+        if self._probing is None or self._probing.done():
+            self._probing = asyncio.create_task(self.healthy())
+        return await asyncio.shield(self._probing)
+
+
+def _model_loaded(body: bytes) -> bool:
+    """Older servers answer JSON with `model_loaded`; the others an empty body."""
+    try:
+        answer = json.loads(body)
+    except ValueError:
+        return True
+    return not isinstance(answer, dict) or answer.get("model_loaded", True) is True
+
+
+def _reply(status: int, raw: bytes) -> EngineReply:
+    try:
+        answer = json.loads(raw)
+    except ValueError:
+        answer = None
+    if status == HTTPStatus.OK:
+        return _answer(answer)
+    message = _message(answer, raw)
+    if status in RETRYABLE or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        raise EngineBusy(f"HTTP {status}: {message}")
+    raise EngineRefused(f"HTTP {status}: {message}")
+
+
+def _answer(answer: Any) -> EngineReply:
+    try:
+        choice = answer["choices"][0]
+        usage = answer.get("usage") or {}
+        return EngineReply(
+            text=choice["message"].get("content") or "",
+            finish_reason=str(choice.get("finish_reason") or "stop"),
+            prompt_tokens=int(usage.get("prompt_tokens") or 0),
+            completion_tokens=int(usage.get("completion_tokens") or 0),
+        )
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise EngineBusy(f"the answer is not a chat completion: {error!r}") from error
+
+
+def _message(answer: Any, raw: bytes) -> str:
+    """The engine's words: SGLang's `message`, OpenAI's `error.message`, or the body."""
+    if isinstance(answer, dict):
+        error = answer.get("error")
+        words = answer.get("message") or (error.get("message") if isinstance(error, dict) else error)
+        if words:
+            return str(words)[:MESSAGE_LIMIT]
+    return raw.decode(errors="replace")[:MESSAGE_LIMIT]

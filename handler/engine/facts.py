@@ -1,0 +1,78 @@
+"""What an engine's own endpoints say, as values. No I/O."""
+
+from typing import Any
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from handler.engine.api import EngineFacts, EngineLoad, EngineName
+
+LOAD_METRICS = (
+    "sglang:num_running_reqs",
+    "sglang:num_queue_reqs",
+    "sglang:token_usage",
+    "sglang:num_retracted_requests_total",
+)
+
+
+def facts_from(name: EngineName, server_info: Any, models: Any) -> EngineFacts:
+    """From the JSON of `/server_info` and `/v1/models`; missing or odd answers leave facts empty."""
+    info = server_info if isinstance(server_info, dict) else {}
+    served = _first(models.get("data")) if isinstance(models, dict) else {}
+    states = info.get("internal_states")
+    slots = [_number(s.get("effective_max_running_requests_per_dp")) for s in states or () if isinstance(s, dict)]
+    model = served.get("id") or info.get("served_model_name")
+    return EngineFacts(
+        name=name,
+        version=str(info["version"]) if info.get("version") else None,
+        model=str(model) if model else None,
+        context_length=_number(served.get("max_model_len")) or _number(info.get("context_length")),
+        kv_pool_tokens=_number(info.get("max_total_num_tokens")),
+        max_input_tokens=_number(info.get("max_req_input_len")),
+        slots=sum(n for n in slots if n) or _number(info.get("max_running_requests")),
+    )
+
+
+def load_from_metrics(text: str) -> EngineLoad | None:
+    """From `/metrics` with SGLang's names, summed over data-parallel ranks; None where they are missing.
+
+    `num_retracted_requests_total` is absent until the first retraction.
+    """
+    lines = "\n".join(line for line in text.splitlines() if line.startswith(LOAD_METRICS))
+    seen: dict[str, list[float]] = {}
+    try:
+        for family in text_string_to_metric_families(lines + "\n"):
+            for sample in family.samples:
+                seen.setdefault(sample.name.removeprefix("sglang:"), []).append(sample.value)
+    except ValueError:
+        return None
+    if "num_running_reqs" not in seen:
+        return None
+    usage = seen.get("token_usage")
+    return EngineLoad(
+        running=int(sum(seen["num_running_reqs"])),
+        queued=int(sum(seen.get("num_queue_reqs", ()))),
+        pool_use=max(usage) if usage else None,
+        retractions=int(sum(seen.get("num_retracted_requests_total", ()))),
+    )
+
+
+def load_from_loads(answer: Any) -> EngineLoad | None:
+    """From the JSON of `/v1/loads`, summed over data-parallel ranks."""
+    loads = answer.get("loads") if isinstance(answer, dict) else None
+    ranks = [rank for rank in loads if isinstance(rank, dict)] if isinstance(loads, list) else []
+    if not ranks:
+        return None
+    usage = [float(rank["token_usage"]) for rank in ranks if "token_usage" in rank]
+    return EngineLoad(
+        running=sum(_number(rank.get("num_running_reqs")) or 0 for rank in ranks),
+        queued=sum(_number(rank.get("num_waiting_reqs")) or 0 for rank in ranks),
+        pool_use=max(usage) if usage else None,
+    )
+
+
+def _first(value: Any) -> dict[str, Any]:
+    return value[0] if isinstance(value, list) and value and isinstance(value[0], dict) else {}
+
+
+def _number(value: Any) -> int | None:
+    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
