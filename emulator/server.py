@@ -1,0 +1,209 @@
+"""The emulator as a whole: one endpoint on an address of this machine."""
+
+import asyncio
+import math
+import secrets
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from types import TracebackType
+from typing import Self
+
+from aiohttp import web
+
+from emulator.autoscaler import Autoscaler, Scaling
+from emulator.clock import Clock, SystemClock, wait_for
+from emulator.faults import FaultPlan, inflict
+from emulator.fleet import Fleet, Worker
+from emulator.jobs import BadRequest, Job
+from emulator.limits import Limits, RateLimiter
+from emulator.processes import WorkerCommand
+from emulator.public_api import PublicApi
+from emulator.queue import JobQueue, QueueFull, UnknownJob
+from emulator.worker_api import WorkerApi
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class Emulator:
+    """`async with Emulator() as e:` serves until the block ends, and stops every worker it started.
+
+    `command` and `scaling` make it run worker processes of its own; without, workers started elsewhere take jobs
+    with the environment that `worker_env` gives.
+    """
+
+    def __init__(
+        self,
+        *,
+        endpoint: str = "local",
+        api_key: str | None = None,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        clock: Clock | None = None,
+        limits: Limits | None = None,
+        command: WorkerCommand | None = None,
+        scaling: Scaling | None = None,
+    ) -> None:
+        self.endpoint = endpoint
+        self.api_key = api_key or secrets.token_urlsafe(24)
+        self.clock = clock or SystemClock()
+        self.limits = limits or Limits()
+        self.faults = FaultPlan()
+        self.queue = JobQueue(self.clock, self.limits)
+        self.fleet = Fleet(self.clock, self.limits, self.queue)
+        self.requests: Counter[str] = Counter()
+        """Requests seen per operation, whatever became of them."""
+        self._host, self._port = host, port
+        self._rates = RateLimiter(self.limits.rates)
+        self._public = PublicApi(self.queue, self.fleet, self.limits, self.clock)
+        self._workers = WorkerApi(self.queue, self.fleet, self.limits, self.clock, self.faults)
+        self._runner: web.AppRunner | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        self.autoscaler = (
+            Autoscaler(command, scaling or Scaling(), self.queue, self.fleet, self.clock, self.worker_env)
+            if command
+            else None
+        )
+        if self.autoscaler:
+            self._public.max_workers = self.autoscaler.scaling.max_workers
+
+    async def __aenter__(self) -> Self:
+        app = web.Application(client_max_size=1 << 30)
+        for api, guard in ((self._public, self._guard_public), (self._workers, self._guard)):
+            for operation, route in api.routes().items():
+                app.router.add_route(route.method, route.path, guard(operation, route.handler))
+        self._runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=1.0)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, self._host, self._port)
+        await site.start()
+        self._port = self._runner.addresses[0][1]
+        self._tasks.append(asyncio.create_task(self._keep_time()))
+        if self.autoscaler:
+            self._tasks.append(asyncio.create_task(self.autoscaler.run()))
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self.autoscaler:
+            await self.autoscaler.close()
+        if self._runner:
+            await self._runner.cleanup()
+
+    @property
+    def base_url(self) -> str:
+        """What the client takes as `RUNPOD_API_URL`, in the place of https://api.runpod.ai/v2."""
+        return f"http://{self._host}:{self._port}/v2"
+
+    @property
+    def url(self) -> str:
+        """The endpoint's own address, under which `/run` lies."""
+        return f"{self.base_url}/{self.endpoint}"
+
+    def worker_env(self, worker_id: str) -> dict[str, str]:
+        """The environment that makes a worker, its id given, take jobs from here."""
+        if self.fleet.get(worker_id) is None:
+            self.fleet.enlist(worker_id)
+        query = "?gpu=NVIDIA+Emulated"
+        return {
+            "RUNPOD_ENDPOINT_ID": self.endpoint,
+            "RUNPOD_POD_ID": worker_id,
+            "RUNPOD_POD_HOSTNAME": f"{worker_id}-emulated",
+            "RUNPOD_AI_API_KEY": self.api_key,
+            "RUNPOD_WEBHOOK_GET_JOB": f"{self.url}/job-take/$ID{query}",
+            "RUNPOD_WEBHOOK_POST_OUTPUT": f"{self.url}/job-done/$RUNPOD_POD_ID/$ID{query}",
+            "RUNPOD_WEBHOOK_POST_STREAM": f"{self.url}/job-stream/$RUNPOD_POD_ID/$ID{query}",
+            "RUNPOD_WEBHOOK_PING": f"{self.url}/ping/$RUNPOD_POD_ID{query}",
+            "RUNPOD_SKIP_AUTO_SYSTEM_CHECKS": "true",
+            "RUNPOD_SKIP_GPU_CHECK": "true",
+        }
+
+    def jobs(self) -> list[Job]:
+        """Every job ever submitted here, oldest first."""
+        return list(self.queue.history)
+
+    def workers(self) -> list[Worker]:
+        """Every worker there ever was."""
+        return self.fleet.workers()
+
+    async def wait_job(self, job_id: str, timeout_s: float = 60.0) -> Job:
+        """The job, once it has ended. Raises `TimeoutError`."""
+        job = self.queue.get(job_id)
+        if await wait_for(self.clock, self.queue.changed, lambda: job.status.final or None, timeout_s) is None:
+            raise TimeoutError(f"job {job_id} is {job.status} after {timeout_s:g} s")
+        return job
+
+    async def wait_ready(self, timeout_s: float = 60.0) -> None:
+        """Until one of its own workers polls. Raises `WorkerBootFailed` or `TimeoutError`."""
+        if self.autoscaler is None:
+            raise RuntimeError("this emulator starts no workers")
+        await self.autoscaler.wait_ready(timeout_s)
+
+    async def workers_failed(self) -> str:
+        """Returns only when its workers do not boot and no more are started: why."""
+        scaler = self.autoscaler
+        failures = await wait_for(
+            self.clock,
+            self.queue.changed,
+            lambda: scaler.boot_failures if scaler and scaler.failed else None,
+            math.inf,
+        )
+        return "workers end before they ask for a job: " + ", ".join(f"{i} exit {code}" for i, code in failures or ())
+
+    async def _keep_time(self) -> None:
+        while True:
+            changed = asyncio.create_task(self.queue.changed.wait())
+            self.queue.expire()
+            self.fleet.expire()
+            deadline = min(self.queue.next_deadline(), self.fleet.next_deadline())
+            timer = asyncio.create_task(self.clock.sleep(deadline - self.clock.now()))
+            try:
+                await asyncio.wait({changed, timer}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                changed.cancel()
+                timer.cancel()
+
+    def _guard_public(self, operation: str, handler: Handler) -> Handler:
+        async def rated(request: web.Request) -> web.StreamResponse:
+            if request.headers.get("Authorization") not in (self.api_key, f"Bearer {self.api_key}"):
+                return _error(401, "unauthorized")
+            if request.match_info["endpoint"] != self.endpoint:
+                return _error(404, "endpoint not found")
+            wait_s = self._rates.enter(operation, self.clock.now())
+            if wait_s is not None:
+                return _error(429, "too many requests", {"Retry-After": f"{wait_s:.0f}"})
+            try:
+                return await handler(request)
+            finally:
+                self._rates.leave(operation)
+
+        return self._guard(operation, rated)
+
+    def _guard(self, operation: str, handler: Handler) -> Handler:
+        async def guarded(request: web.Request) -> web.StreamResponse:
+            self.requests[operation] += 1
+
+            async def handle() -> web.StreamResponse:
+                return await _with_errors(handler, request)
+
+            fault = self.faults.strike(operation, request.match_info.get("job", ""))
+            return await inflict(fault, request, handle, self.clock) if fault else await handle()
+
+        return guarded
+
+
+async def _with_errors(handler: Handler, request: web.Request) -> web.StreamResponse:
+    try:
+        return await handler(request)
+    except BadRequest as error:
+        return _error(400, str(error))
+    except UnknownJob:
+        return _error(404, "job not found")
+    except QueueFull:
+        return _error(429, "too many jobs in the queue")
+
+
+def _error(status: int, message: str, headers: dict[str, str] | None = None) -> web.Response:
+    return web.json_response({"error": message}, status=status, headers=headers)
