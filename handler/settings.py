@@ -37,6 +37,8 @@ class Settings(BaseSettings):
     """Directory of GLM-OCR's weights. Default: resolved through models.manifest.yaml."""
     layout_model_path: Path | None = None
     """Directory of PP-DocLayoutV3's weights. Default: resolved through models.manifest.yaml."""
+    models_path: Path = Path("/models")
+    """Where the image keeps weights, and where they are downloaded to when there is no network volume."""
     sglang_port: Annotated[int, Field(ge=1024, le=65535)] = 5002
     """Loopback port of the engine; the next free one is taken when it is held."""
     sglang_profile: str | None = None
