@@ -4,16 +4,26 @@
 """
 
 import os
+from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
-from typing import Annotated, get_args
+from typing import Annotated, TypeAlias, get_args
 
-from pydantic import Field, SecretStr, ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import BeforeValidator, Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from handler.engine.api import EngineName
 from handler.errors import SettingsError
 from handler.layout.names import LayoutName
 from handler.logs import LogLevel
+
+Network: TypeAlias = IPv4Network | IPv6Network
+
+
+def _listed(value: object) -> object:
+    return [part.strip().lower() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+
+CommaSeparated = (NoDecode, BeforeValidator(_listed))
 
 
 class Settings(BaseSettings):
@@ -73,6 +83,13 @@ class Settings(BaseSettings):
     """How long one page may render, seconds."""
     render_memory_mb: Annotated[int, Field(ge=256)] = 2048
     """Address space one render process may use above its start, MB."""
+
+    download_timeout_s: Annotated[float, Field(gt=0, le=3600)] = 120.0
+    """How long fetching one document may take, redirects included, seconds."""
+    url_allowed_hosts: Annotated[tuple[str, ...], *CommaSeparated] = ()
+    """Comma-separated; when set, `file_url` may name only these hosts."""
+    url_private_networks: Annotated[tuple[Network, ...], *CommaSeparated] = ()
+    """Comma-separated networks (`10.0.0.0/8`) that `file_url` may reach although they are not public."""
 
     runpod_volume_path: Path = Path("/runpod-volume")
     """Where the network volume is mounted."""

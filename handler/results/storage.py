@@ -8,13 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-import boto3
-from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from handler.errors import StorageUnavailable
 from handler.schema import Delivery
-from handler.settings import Settings
 
 PRESIGNED_S = 3600
 KEY_PREFIX = "glmocr/results"
@@ -88,32 +85,6 @@ class S3Storage:
             return await asyncio.to_thread(call)
         except (BotoCoreError, ClientError) as error:
             raise StorageUnavailable(f"the bucket refused the result: {type(error).__name__}") from error
-
-
-def bucket_client(settings: Settings) -> Any | None:
-    """An S3 client for the configured bucket; None when none is configured.
-
-    Checksums only where required and path-style addresses: stores other than AWS refuse boto3's newer defaults.
-    """
-    if not settings.bucket_name or not settings.bucket_endpoint_url:
-        return None
-    key, secret = settings.bucket_access_key_id, settings.bucket_secret_access_key
-    return boto3.client(
-        "s3",
-        endpoint_url=settings.bucket_endpoint_url,
-        aws_access_key_id=key.get_secret_value() if key else None,
-        aws_secret_access_key=secret.get_secret_value() if secret else None,
-        region_name=settings.bucket_region,
-        config=Config(
-            signature_version="s3v4",
-            s3={"addressing_style": "path"},
-            request_checksum_calculation="when_required",
-            response_checksum_validation="when_required",
-            connect_timeout=10,
-            read_timeout=60,
-            retries={"mode": "standard", "max_attempts": 4},
-        ),
-    )
 
 
 def _parts(name: str) -> list[str]:
