@@ -1,0 +1,67 @@
+"""An engine whose answers are a script or a function."""
+
+from collections.abc import Callable
+
+from handler.engine.api import EngineFacts, EngineFailure, EngineLoad, EngineName, EngineReply, EngineRequest
+
+Said = EngineReply | EngineFailure
+"""What the engine does with a request: answer, or fail."""
+
+
+class FakeEngine:
+    """Answers each request with what `answer` gives for it, and remembers the requests."""
+
+    def __init__(self, answer: Callable[[EngineRequest], Said], *, context: int | None = 32768) -> None:
+        self.facts = EngineFacts(EngineName.EXTERNAL, context_length=context, slots=8)
+        self.requests: list[EngineRequest] = []
+        self.is_alive = True
+        self._answer = answer
+
+    async def complete(self, request: EngineRequest) -> EngineReply:
+        self.requests.append(request)
+        said = self._answer(request)
+        if isinstance(said, EngineFailure):
+            raise said
+        return said
+
+    async def load(self) -> EngineLoad | None:
+        return None
+
+    def alive(self) -> bool:
+        return self.is_alive
+
+
+def scripted(*script: Said, context: int | None = 32768) -> FakeEngine:
+    """An engine that gives these answers in order and fails the test when it is asked for more."""
+    said = iter(script)
+    return FakeEngine(lambda _: next(said), context=context)
+
+
+def stop(text: str) -> EngineReply:
+    """An answer that ended by itself."""
+    return EngineReply(text, "stop", prompt_tokens=10, completion_tokens=len(text))
+
+
+def length(text: str) -> EngineReply:
+    """An answer that reached `max_tokens`."""
+    return EngineReply(text, "length", prompt_tokens=10, completion_tokens=len(text))
+
+
+def abort(text: str = "") -> EngineReply:
+    """An answer that the engine broke off."""
+    return EngineReply(text, "abort", prompt_tokens=10)
+
+
+class Clock:
+    """Time that passes only while someone sleeps, and all at once."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.pauses: list[float] = []
+
+    def __call__(self) -> float:
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        self.now += seconds
