@@ -5,8 +5,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from handler.errors import InputError, NoSource, SeveralSources, UnknownKey
+from handler.errors import InputError, UnknownKey
 from handler.schema import SOURCE_KEYS, JobInput
+from handler.sources.staging import check_source
 
 KNOWN_KEYS = tuple(JobInput.model_fields)
 SHOWN_VALUE = 80
@@ -42,10 +43,7 @@ def _one_source(job: JobInput) -> None:
         if given:
             raise InputError(f"warmup and probe take no document, but {given[0]} is given")
         return
-    if not given:
-        raise NoSource
-    if len(given) > 1:
-        raise SeveralSources(f"input names {len(given)} documents ({', '.join(given)}): give exactly one source")
+    check_source(job)
 
 
 def _complaint(loc: tuple[int | str, ...], message: str, value: object) -> str:

@@ -55,11 +55,11 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(line, ensure_ascii=False, default=str)
 
 
-def configure(level: LogLevel) -> None:
-    """Send this package's log lines to stdout. Own handler, own logger: the SDK resets the root logger."""
+def configure(level: LogLevel, *more: logging.Handler) -> None:
+    """Send this package's log lines to stdout, and to `more`. Own handlers: the SDK resets the root logger."""
     logger = logging.getLogger("handler")
     logger.setLevel(level.upper())
     logger.propagate = False
     stream = logging.StreamHandler(sys.stdout)
     stream.setFormatter(JsonFormatter())
-    logger.handlers = [stream]
+    logger.handlers = [stream, *more]

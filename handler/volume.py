@@ -1,5 +1,6 @@
 """Our corner of the network volume: `glmocr/{models,checkpoints,results}`. Expiry never reaches outside it."""
 
+import asyncio
 import logging
 import os
 import shutil
@@ -7,7 +8,11 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from handler.settings import Settings
+
 log = logging.getLogger(__name__)
+
+TIDY_INTERVAL_S = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +35,27 @@ class Volume:
     def results(self) -> Path:
         """One file (and a folder of artifacts) per content key."""
         return self.root / "glmocr" / "results"
+
+
+class Housekeeper:
+    """Keeps our folders on the volume within their limits, at most every ten minutes, beside the jobs."""
+
+    def __init__(self, volume: Volume | None, settings: Settings) -> None:
+        self._volume = volume
+        self._settings = settings
+        self._due = 0.0
+
+    async def tidy(self) -> None:
+        """Expire what is due; cheap when nothing is."""
+        if self._volume is None or time.monotonic() < self._due:
+            return
+        self._due = time.monotonic() + TIDY_INTERVAL_S
+        await asyncio.to_thread(self._tidy, self._volume)
+
+    def _tidy(self, volume: Volume) -> None:
+        keep = self._settings
+        expire(volume.checkpoints, max_age_s=keep.checkpoint_hours * 3600, max_bytes=keep.checkpoint_max_mb * 10**6)
+        expire(volume.results, max_age_s=keep.result_hours * 3600, max_bytes=keep.result_max_mb * 10**6)
 
 
 def mounted(path: Path) -> Volume | None:

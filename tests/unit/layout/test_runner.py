@@ -51,7 +51,7 @@ async def test_waiting_pages_become_one_batch_and_get_their_own_answers() -> Non
     detector.go.set()
     found = await asyncio.gather(*answers)
     assert [regions[0].box.x0 for regions in found] == [0, 1, 2, 3, 4]
-    assert sorted(sum(detector.batches, [])) == [0, 1, 2, 3, 4]
+    assert sorted(mark for batch in detector.batches for mark in batch) == [0, 1, 2, 3, 4]
     assert max(map(len, detector.batches)) == 3
 
 

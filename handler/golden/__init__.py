@@ -1,0 +1,1 @@
+"""The bundled page: what boot and `warmup` read to prove the chain."""

@@ -1,0 +1,127 @@
+import base64
+import gzip
+import hashlib
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from handler.errors import InputError, ResultTooLarge, StorageUnavailable
+from handler.page_outcome import Figure
+from handler.results.delivery import Deliverer
+from handler.results.encoding import wire_size
+from handler.results.storage import Stored, VolumeStorage
+from handler.schema import (
+    Delivery,
+    DocumentInfo,
+    DocumentKind,
+    DocumentStatus,
+    Envelope,
+    JobOutput,
+    ProducedBy,
+    Transport,
+)
+
+KEY = "ab" * 32
+
+
+def output(markdown: str) -> JobOutput:
+    info = DocumentInfo(sha256="0" * 64, size=1, kind=DocumentKind.PDF, page_count=1, pages_read=1, content_key=KEY)
+    made_by = ProducedBy(worker="0", engine="fake", layout="whole_page")
+    return JobOutput(status=DocumentStatus.COMPLETE, document=info, markdown=markdown, produced_by=made_by)
+
+
+def noise(size: int) -> str:
+    return random.Random(1).randbytes(size // 2).hex()
+
+
+class Full:
+    """A volume without room."""
+
+    delivery = Delivery.VOLUME
+
+    async def put(self, name: str, data: bytes, media_type: str) -> Stored:
+        raise StorageUnavailable("the volume refused the result: No space left on device")
+
+
+@pytest.fixture
+def volume(tmp_path: Path) -> VolumeStorage:
+    return VolumeStorage(tmp_path / "glmocr" / "results", tmp_path)
+
+
+async def test_a_small_result_travels_as_it_is() -> None:
+    value = await Deliverer(None, None).deliver(output("hello"), (), Transport.AUTO)
+    assert JobOutput.model_validate(value).markdown == "hello"
+
+
+async def test_a_larger_one_is_zipped() -> None:
+    deliverer = Deliverer(None, None, inline_limit=50_000)
+    value = await deliverer.deliver(output("hello " * 20_000), (), Transport.AUTO)
+    envelope = Envelope.model_validate(value)
+    data = gzip.decompress(base64.b64decode(envelope.data or ""))
+    assert envelope.delivery is Delivery.GZIP
+    assert (len(data), hashlib.sha256(data).hexdigest()) == (envelope.size, envelope.sha256)
+    assert JobOutput.model_validate_json(data).markdown == "hello " * 20_000
+    assert wire_size(value) < 50_000
+
+
+async def test_nul_travels_zipped_however_small() -> None:
+    value = await Deliverer(None, None).deliver(output("a\0b"), (), Transport.AUTO)
+    envelope = Envelope.model_validate(value)
+    assert b"\\u0000" not in json.dumps(value).encode()
+    assert json.loads(gzip.decompress(base64.b64decode(envelope.data or "")))["markdown"] == "a\0b"
+
+
+async def test_twelve_megabytes_that_do_not_shrink_go_to_the_volume(volume: VolumeStorage, tmp_path: Path) -> None:
+    value = await Deliverer(volume, None, inline_limit=6_000_000).deliver(output(noise(12_000_000)), (), Transport.AUTO)
+    envelope = Envelope.model_validate(value)
+    assert envelope.delivery is Delivery.VOLUME
+    assert envelope.key == f"glmocr/results/{KEY}/result.json"
+    data = (tmp_path / envelope.key).read_bytes()
+    assert (len(data), hashlib.sha256(data).hexdigest()) == (envelope.size, envelope.sha256)
+    assert sorted(p.name for p in (tmp_path / "glmocr/results" / KEY).iterdir()) == ["result.json"]
+
+
+async def test_what_fits_nowhere_is_said() -> None:
+    with pytest.raises(ResultTooLarge) as caught:
+        await Deliverer(None, None, inline_limit=10_000).deliver(output(noise(100_000)), (), Transport.AUTO)
+    assert caught.value.details["limit"] == 10_000
+
+
+async def test_inline_means_inline(volume: VolumeStorage) -> None:
+    with pytest.raises(ResultTooLarge):
+        await Deliverer(volume, None, inline_limit=10_000).deliver(output(noise(100_000)), (), Transport.INLINE)
+
+
+async def test_every_result_is_left_on_the_volume(volume: VolumeStorage, tmp_path: Path) -> None:
+    value = await Deliverer(volume, None).deliver(output("hello"), (), Transport.AUTO)
+    assert json.loads((tmp_path / f"glmocr/results/{KEY}/result.json").read_text()) == value
+
+
+async def test_a_full_volume_costs_nothing_that_travels_inline() -> None:
+    value = await Deliverer(Full(), None).deliver(output("hello"), (), Transport.AUTO)
+    assert value["markdown"] == "hello"
+    with pytest.raises(StorageUnavailable):
+        await Deliverer(Full(), None).deliver(output("hello"), (), Transport.VOLUME)
+
+
+def test_a_transport_that_is_not_set_up_is_refused_before_the_work() -> None:
+    with pytest.raises(InputError, match="no network volume"):
+        Deliverer(None, None).refuse_impossible(Transport.VOLUME)
+    with pytest.raises(InputError, match="BUCKET_ENDPOINT_URL"):
+        Deliverer(None, None).refuse_impossible(Transport.S3)
+
+
+async def test_figures_travel_inline_while_they_are_few(volume: VolumeStorage, tmp_path: Path) -> None:
+    few = (Figure("page-0001-figure-000.jpg", 1, 0, b"jpeg"),)
+    value = await Deliverer(volume, None).deliver(output("x"), few, Transport.AUTO)
+    [artifact] = JobOutput.model_validate(value).artifacts
+    assert base64.b64decode(artifact.data or "") == b"jpeg"
+    many = (Figure("page-0001-figure-000.jpg", 1, 0, b"j" * 4_000_000),)
+    value = await Deliverer(volume, None).deliver(output("x"), many, Transport.AUTO)
+    [artifact] = JobOutput.model_validate(value).artifacts
+    assert artifact.data is None
+    assert (tmp_path / (artifact.key or "")).stat().st_size == 4_000_000
+    with pytest.raises(ResultTooLarge, match="figures"):
+        await Deliverer(None, None).deliver(output("x"), many, Transport.AUTO)
