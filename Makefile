@@ -21,7 +21,7 @@ $(VENV)/.test: requirements/test.txt
 	@touch $@ $(VENV)/.demo
 
 demo: $(VENV)/.demo ## Two documents through the real job path, on the CPU
-	$(BIN)/python -m scripts.demo
+	PYTHONPATH=client $(BIN)/python -m scripts.demo
 
 test: $(VENV)/.test ## The default suite
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal

@@ -1,0 +1,96 @@
+"""A document that was read."""
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from types import MappingProxyType
+from typing import Any
+
+import msgspec
+
+from glmocr_runpod.contract import DocumentStatus, JobOutput, Page, Region
+from glmocr_runpod.delivery import read_result
+from glmocr_runpod.disk import write_atomically
+from glmocr_runpod.errors import Degraded
+from glmocr_runpod.identity import sha256
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """The result of one document. `output` is its typed form, `data` the JSON it was read from, whole."""
+
+    name: str
+    output: JobOutput
+    data: bytes = field(repr=False)
+    seconds: float = 0.0
+    """From the call to the result, as this client waited."""
+
+    @classmethod
+    def from_json(cls, name: str, data: bytes, seconds: float = 0.0) -> "Document":
+        """Read a result. Raises `Undelivered` when it is not one."""
+        return cls(name, read_result(data), data, seconds)
+
+    @property
+    def status(self) -> DocumentStatus:
+        """Whether anything is missing."""
+        return self.output.status
+
+    @property
+    def markdown(self) -> str:
+        """The document as Markdown; empty when that was not asked for."""
+        return self.output.markdown or ""
+
+    @property
+    def pages(self) -> tuple[Page, ...]:
+        """Every page asked for, by its number in the original document."""
+        return self.output.pages
+
+    @property
+    def regions(self) -> tuple[Region, ...]:
+        """The regions of all pages in reading order."""
+        return tuple(region for page in self.pages for region in page.regions)
+
+    @property
+    def transport(self) -> tuple[Mapping[str, Any], ...]:
+        """What the client did to carry the document: packed, divided, uploaded, shrunk."""
+        steps = self.output.debug.get("client", {}).get("transport", [])
+        return tuple(MappingProxyType(step) for step in steps)
+
+    def raise_if_degraded(self) -> None:
+        """Raise `Degraded` unless every page and region is as good as it should be."""
+        if self.status is DocumentStatus.COMPLETE and self.output.degraded.count == 0:
+            return
+        worst = [f"page {item.page}: {item.reason}" for item in self.output.degraded.items[:5]]
+        summary = f"{self.name} is {self.status}, {self.output.degraded.count} pages or regions are degraded"
+        raise Degraded("; ".join([summary, *worst]), items=self.output.degraded.count)
+
+    def save(self, directory: str | Path, stem: str | None = None) -> list[Path]:
+        """Write NAME.md, NAME.json and the artifacts under `directory`; each file is whole or not there at all.
+
+        The JSON comes last: where it is, everything else is.
+        """
+        folder = Path(directory)
+        stem = stem or Path(self.name).stem or "document"
+        written = []
+        for artifact in self.output.artifacts:
+            if artifact.data is not None:
+                content = base64.b64decode(artifact.data)
+                if sha256(content) == artifact.sha256:
+                    written.append(_write(folder / _inside(artifact.name), content))
+        if self.output.markdown is not None:
+            written.append(_write(folder / f"{stem}.md", self.output.markdown.encode()))
+        pretty = msgspec.json.format(self.data, indent=2)
+        written.append(_write(folder / f"{stem}.json", pretty))
+        return written
+
+
+def _write(path: Path, data: bytes) -> Path:
+    write_atomically(path, data)
+    return path
+
+
+def _inside(name: str) -> Path:
+    """A worker's name for a file, without any way out of the directory."""
+    parts = [part for part in PurePosixPath(name.replace("\\", "/")).parts if part not in ("/", "..", ".")]
+    return Path(*parts) if parts else Path("artifact")

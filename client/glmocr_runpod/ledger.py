@@ -1,0 +1,151 @@
+"""What was sent and what came back, kept so that no document is paid for twice and no result is lost.
+
+`Ledger` is what the client needs of a store; `SqliteLedger` is the one it has by default, a directory that several
+processes share. `docs/client.md` shows one on Redis.
+"""
+
+import contextlib
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+from filelock import FileLock, Timeout
+
+from glmocr_runpod.disk import write_atomically
+from glmocr_runpod.resume import Entry
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS jobs (key TEXT PRIMARY KEY, entry BLOB NOT NULL, changed REAL NOT NULL);
+CREATE TABLE IF NOT EXISTS plans (key TEXT PRIMARY KEY, plan BLOB NOT NULL);
+"""
+BUSY_S = 30.0
+LOCK_STRIPES = 3
+"""Hex digits of a key that name its lock file: 4096 files at most, and two jobs share one only while submitting."""
+
+
+class Ledger(Protocol):
+    """Jobs by key, results and parts by key. Every write is durable when the method returns."""
+
+    def get(self, key: str) -> Entry | None:
+        """The job, if known."""
+
+    def put(self, entry: Entry) -> None:
+        """Write the job. Whoever changes a job's stage holds its lease or knows its job id."""
+
+    def entries(self) -> list[Entry]:
+        """All jobs, the last changed first."""
+
+    def lease(self, key: str) -> AbstractContextManager[None] | None:
+        """The exclusive right to submit this job, or None while another has it. It ends with its holder's process."""
+
+    def get_plan(self, key: str) -> bytes | None:
+        """How a document was divided into jobs, if it was."""
+
+    def put_plan(self, key: str, plan: bytes) -> None:
+        """Write how a document is divided, before the first of its jobs is sent."""
+
+    def load(self, name: str) -> bytes | None:
+        """A result or part, if kept."""
+
+    def save(self, name: str, data: bytes) -> None:
+        """Keep a result or part."""
+
+    def drop(self, name: str) -> None:
+        """Forget a part."""
+
+    def close(self) -> None:
+        """Let go of files and connections."""
+
+
+class SqliteLedger:
+    """Jobs in SQLite (WAL), results and parts as files beside it, leases as locks the system drops with the process."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        for name in ("locks", "blobs"):
+            (directory / name).mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._mutex = threading.Lock()
+        self._database = sqlite3.connect(directory / "ledger.sqlite3", timeout=BUSY_S, check_same_thread=False)
+        with self._mutex, self._database:
+            self._database.execute("PRAGMA journal_mode=WAL")
+            self._database.execute("PRAGMA synchronous=FULL")
+            self._database.executescript(SCHEMA)
+
+    def get(self, key: str) -> Entry | None:
+        """The job, if known."""
+        row = self._one("SELECT entry FROM jobs WHERE key = ?", key)
+        return msgspec.json.decode(row, type=Entry) if row else None
+
+    def put(self, entry: Entry) -> None:
+        """Write the job."""
+        with self._mutex, self._database:
+            self._database.execute(
+                "INSERT INTO jobs VALUES (?, ?, ?) "
+                "ON CONFLICT (key) DO UPDATE SET entry = excluded.entry, changed = excluded.changed",
+                (entry.key, msgspec.json.encode(entry), time.time()),
+            )
+
+    def entries(self) -> list[Entry]:
+        """All jobs, the last changed first."""
+        with self._mutex:
+            rows = self._database.execute("SELECT entry FROM jobs ORDER BY changed DESC").fetchall()
+        return [msgspec.json.decode(entry, type=Entry) for (entry,) in rows]
+
+    def lease(self, key: str) -> AbstractContextManager[None] | None:
+        """The exclusive right to submit this job, or None while another has it."""
+        lock = FileLock(self._directory / "locks" / f"{key[:LOCK_STRIPES]}.lock", thread_local=False)
+        try:
+            lock.acquire(blocking=False)
+        except Timeout:
+            return None
+        return _held(lock)
+
+    def get_plan(self, key: str) -> bytes | None:
+        """How a document was divided into jobs."""
+        return self._one("SELECT plan FROM plans WHERE key = ?", key)
+
+    def put_plan(self, key: str, plan: bytes) -> None:
+        """Write how a document is divided."""
+        with self._mutex, self._database:
+            self._database.execute("INSERT OR REPLACE INTO plans VALUES (?, ?)", (key, plan))
+
+    def load(self, name: str) -> bytes | None:
+        """A result or part, if kept."""
+        try:
+            return self._blob(name).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def save(self, name: str, data: bytes) -> None:
+        """Keep a result or part."""
+        write_atomically(self._blob(name), data)
+
+    def drop(self, name: str) -> None:
+        """Forget a part."""
+        self._blob(name).unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Close the database."""
+        with self._mutex:
+            self._database.close()
+
+    def _blob(self, name: str) -> Path:
+        return self._directory / "blobs" / name
+
+    def _one(self, query: str, key: str) -> bytes | None:
+        with self._mutex:
+            row = self._database.execute(query, (key,)).fetchone()
+        return bytes(row[0]) if row else None
+
+
+@contextlib.contextmanager
+def _held(lock: FileLock) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        lock.release()

@@ -1,0 +1,104 @@
+"""The blocking shell: performs a flow's effects with threads and a real or an injected clock."""
+
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Protocol, TypeVar
+
+from glmocr_runpod.effects import Call, Effect, Flow, Pause, Send, Together
+from glmocr_runpod.errors import ClientError, Closed
+from glmocr_runpod.transport import Transport
+
+T = TypeVar("T")
+
+
+class Clock(Protocol):
+    """Time as flows see it."""
+
+    def wall(self) -> float:
+        """Seconds since 1970; may jump."""
+
+    def steady(self) -> float:
+        """Seconds since some moment; never jumps, says nothing to another process."""
+
+    def wait(self, seconds: float, stop: threading.Event) -> None:
+        """Let time pass, or until `stop` is set."""
+
+
+class SystemClock:
+    """The machine's clock."""
+
+    def wall(self) -> float:
+        """Seconds since 1970."""
+        return time.time()
+
+    def steady(self) -> float:
+        """Seconds of the monotonic clock."""
+        return time.monotonic()
+
+    def wait(self, seconds: float, stop: threading.Event) -> None:
+        """Sleep, or until `stop` is set."""
+        stop.wait(seconds)
+
+
+class Runner:
+    """Drives flows to their end. `stop` ends every pause, and with it the flow, with `Closed`."""
+
+    def __init__(self, transport: Transport, clock: Clock) -> None:
+        self._transport = transport
+        self._clock = clock
+        self._stop = threading.Event()
+
+    def stop(self) -> None:
+        """End all flows at their next pause."""
+        self._stop.set()
+
+    def run(self, flow: Flow[T]) -> T:
+        """What the flow returns; raises what it raises."""
+        try:
+            effect = next(flow)
+            while True:
+                try:
+                    answer = self._perform(effect)
+                except (ClientError, OSError) as error:
+                    effect = flow.throw(error)
+                else:
+                    effect = flow.send(answer)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        finally:
+            flow.close()
+
+    def _perform(self, effect: Effect) -> Any:
+        match effect:
+            case Send(request):
+                return self._transport.send(request)
+            case Pause(seconds):
+                return self._pause(seconds)
+            case Call(work):
+                return work()
+            case Together(flows, at_once):
+                return self._together(flows, at_once)
+
+    def _pause(self, seconds: float) -> None:
+        self._clock.wait(seconds, self._stop)
+        if self._stop.is_set():
+            raise Closed
+
+    def _together(self, flows: Sequence[Flow[Any]], at_once: int) -> list[Any]:
+        with ThreadPoolExecutor(max_workers=max(1, min(at_once, len(flows)))) as pool:
+            futures = [pool.submit(self._settle, flow) for flow in flows]
+            try:
+                return [future.result() for future in futures]
+            except BaseException:
+                # A Ctrl-C reaches this thread only; the others must not sleep on.
+                self.stop()
+                raise
+
+    def _settle(self, flow: Flow[Any]) -> Any:
+        try:
+            return self.run(flow)
+        except ClientError as error:
+            return error

@@ -1,0 +1,37 @@
+"""`glmocr-runpod parse` as a process, over the real emulator."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.client.rig import Rig
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(rig: Rig, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, **rig.environment, "PYTHONPATH": str(ROOT / "client"), **more}
+    command = [sys.executable, "-m", "glmocr_runpod", *arguments]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_writes_the_result_and_says_where(rig: Rig, tmp_path: Path) -> None:
+    document = tmp_path / "contract.pdf"
+    document.write_bytes(b"%PDF-1.7 pretend")
+    with rig.worker():
+        ended = run(rig, "parse", str(document), "-o", str(tmp_path / "out"))
+    assert ended.returncode == 3, ended.stderr  # the golden result is partial
+    written = json.loads((tmp_path / "out" / "contract.json").read_text())
+    assert written["document"]["filename"] == "contract.pdf"
+    assert (tmp_path / "out" / "contract.md").read_text() == written["markdown"]
+    assert str(tmp_path / "out" / "contract.json") in ended.stdout
+    assert "partial" in ended.stdout
+
+
+def test_a_missing_key_is_named(rig: Rig, tmp_path: Path) -> None:
+    ended = run(rig, "parse", "x.pdf", RUNPOD_API_KEY="")
+    assert ended.returncode == 2
+    assert "RUNPOD_API_KEY" in ended.stderr
+    assert len(ended.stderr.splitlines()) == 1
