@@ -3,9 +3,30 @@
 `Emulator` is the library, `python -m emulator` the program; `emulator/README.md` documents both.
 """
 
+from emulator.autoscaler import ScalerType, Scaling, WorkerBootFailed
 from emulator.clock import Clock, ManualClock, SystemClock
+from emulator.faults import Fault, FaultKind
 from emulator.jobs import Job, JobStatus
-from emulator.limits import Limits
+from emulator.limits import Limits, Rate
+from emulator.processes import WorkerCommand
 from emulator.server import Emulator
+from emulator.threaded import ThreadedEmulator, threaded
 
-__all__ = ["Clock", "Emulator", "Job", "JobStatus", "Limits", "ManualClock", "SystemClock"]
+__all__ = [
+    "Clock",
+    "Emulator",
+    "Fault",
+    "FaultKind",
+    "Job",
+    "JobStatus",
+    "Limits",
+    "ManualClock",
+    "Rate",
+    "ScalerType",
+    "Scaling",
+    "SystemClock",
+    "ThreadedEmulator",
+    "WorkerBootFailed",
+    "WorkerCommand",
+    "threaded",
+]

@@ -116,7 +116,10 @@ class Autoscaler:
 
     async def _adjust(self) -> None:
         self._fleet.expire()
-        present = [worker for worker in self._owned() if worker.state is not WorkerState.STOPPING]
+        for worker in self._owned():
+            if not worker.alive:
+                await self.kill(worker.id)
+        present = [worker for worker in self._owned() if worker.state in (WorkerState.INITIALIZING, WorkerState.READY)]
         wanted = min(max(self._wanted(present), self.scaling.min_workers), self.scaling.max_workers)
         for _ in range(wanted - len(present)):
             await self._spawn()

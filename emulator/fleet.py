@@ -127,6 +127,14 @@ class Fleet:
         """When the next worker will have been silent for too long."""
         return min((self._silent_at(worker) for worker in self._workers.values()), default=math.inf)
 
+    def forgive(self, seconds: float) -> None:
+        """Time is skipped: nobody is to be taken for silent or idle because of it."""
+        for worker in self._workers.values():
+            if worker.last_ping is not None:
+                worker.last_ping += seconds
+            if worker.idle_since is not None:
+                worker.idle_since += seconds
+
     def take_stop_signals(self, worker: Worker) -> list[str] | None:
         """Ids of jobs it must stop, each told once; None when there are none."""
         signals, worker.stop_signals = worker.stop_signals, []

@@ -48,7 +48,6 @@ class Limits:
     """Queue length up to which submissions are never refused."""
     queue_jobs_per_worker: int = 500
     """Above `queue_free_jobs`, submissions are refused beyond this many queued jobs per possible worker."""
-    stream_chunk: int = 1_000_000
     long_poll_s: float = 30.0
     """How long a worker's request for a job or for stop signals is held open."""
     ping_timeout_s: float = 60.0

@@ -3,6 +3,7 @@
 import asyncio
 import math
 import secrets
+import signal
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from types import TracebackType
@@ -10,8 +11,9 @@ from typing import Self
 
 from aiohttp import web
 
+from emulator.admin_api import AdminApi
 from emulator.autoscaler import Autoscaler, Scaling
-from emulator.clock import Clock, SystemClock, wait_for
+from emulator.clock import Clock, Signal, SystemClock, wait_for
 from emulator.faults import FaultPlan, inflict
 from emulator.fleet import Fleet, Worker
 from emulator.jobs import BadRequest, Job
@@ -19,6 +21,8 @@ from emulator.limits import Limits, RateLimiter
 from emulator.processes import WorkerCommand
 from emulator.public_api import PublicApi
 from emulator.queue import JobQueue, QueueFull, UnknownJob
+from emulator.responder import Answer, respond
+from emulator.webhooks import Webhooks
 from emulator.worker_api import WorkerApi
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -42,6 +46,7 @@ class Emulator:
         limits: Limits | None = None,
         command: WorkerCommand | None = None,
         scaling: Scaling | None = None,
+        late_progress_hides_result: bool = False,
     ) -> None:
         self.endpoint = endpoint
         self.api_key = api_key or secrets.token_urlsafe(24)
@@ -52,10 +57,24 @@ class Emulator:
         self.fleet = Fleet(self.clock, self.limits, self.queue)
         self.requests: Counter[str] = Counter()
         """Requests seen per operation, whatever became of them."""
+        self.traffic = Signal()
+        """Notified when a request comes in and when it has been answered."""
+        self.open_requests = 0
+        """Requests being handled now, long polls among them."""
         self._host, self._port = host, port
         self._rates = RateLimiter(self.limits.rates)
         self._public = PublicApi(self.queue, self.fleet, self.limits, self.clock)
-        self._workers = WorkerApi(self.queue, self.fleet, self.limits, self.clock, self.faults)
+        self._workers = WorkerApi(
+            self.queue,
+            self.fleet,
+            self.limits,
+            self.clock,
+            self.faults,
+            late_progress_hides_result=late_progress_hides_result,
+        )
+        self._admin = AdminApi(self)
+        self._webhooks = Webhooks(self.clock)
+        self.queue.on_final.append(self._webhooks.job_ended)
         self._runner: web.AppRunner | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self.autoscaler = (
@@ -68,8 +87,13 @@ class Emulator:
 
     async def __aenter__(self) -> Self:
         app = web.Application(client_max_size=1 << 30)
-        for api, guard in ((self._public, self._guard_public), (self._workers, self._guard)):
-            for operation, route in api.routes().items():
+        tables = (
+            (self._public.routes(), self._guard_public),
+            (self._workers.routes(), self._guard),
+            (self._admin.routes(), self._guard_key),
+        )
+        for routes, guard in tables:
+            for operation, route in routes.items():
                 app.router.add_route(route.method, route.path, guard(operation, route.handler))
         self._runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=1.0)
         await self._runner.setup()
@@ -89,6 +113,7 @@ class Emulator:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if self.autoscaler:
             await self.autoscaler.close()
+        await self._webhooks.close()
         if self._runner:
             await self._runner.cleanup()
 
@@ -141,6 +166,22 @@ class Emulator:
             raise RuntimeError("this emulator starts no workers")
         await self.autoscaler.wait_ready(timeout_s)
 
+    async def skip(self, seconds: float) -> None:
+        """Time passes at the endpoint, for its jobs and results; its workers ping all along."""
+        self.fleet.forgive(seconds)
+        await self.clock.advance(seconds)
+
+    def answer(self, answer: Answer) -> asyncio.Task[None]:
+        """Answer jobs inside this process, one at a time, until the emulator ends or the task is cancelled."""
+        task = asyncio.create_task(respond(answer, self.queue, self.fleet, self.clock))
+        self._tasks.append(task)
+        return task
+
+    async def kill_worker(self, worker_id: str, number: signal.Signals = signal.SIGKILL) -> None:
+        """SIGKILL takes one of its own workers with everything in it; other signals go to the worker's process."""
+        if self.autoscaler:
+            await self.autoscaler.kill(worker_id, number)
+
     async def workers_failed(self) -> str:
         """Returns only when its workers do not boot and no more are started: why."""
         scaler = self.autoscaler
@@ -165,10 +206,16 @@ class Emulator:
                 changed.cancel()
                 timer.cancel()
 
-    def _guard_public(self, operation: str, handler: Handler) -> Handler:
-        async def rated(request: web.Request) -> web.StreamResponse:
+    def _guard_key(self, operation: str, handler: Handler) -> Handler:
+        async def keyed(request: web.Request) -> web.StreamResponse:
             if request.headers.get("Authorization") not in (self.api_key, f"Bearer {self.api_key}"):
                 return _error(401, "unauthorized")
+            return await _with_errors(handler, request)
+
+        return keyed
+
+    def _guard_public(self, operation: str, handler: Handler) -> Handler:
+        async def rated(request: web.Request) -> web.StreamResponse:
             if request.match_info["endpoint"] != self.endpoint:
                 return _error(404, "endpoint not found")
             wait_s = self._rates.enter(operation, self.clock.now())
@@ -179,17 +226,22 @@ class Emulator:
             finally:
                 self._rates.leave(operation)
 
-        return self._guard(operation, rated)
+        return self._guard(operation, self._guard_key(operation, rated))
 
     def _guard(self, operation: str, handler: Handler) -> Handler:
         async def guarded(request: web.Request) -> web.StreamResponse:
-            self.requests[operation] += 1
-
             async def handle() -> web.StreamResponse:
                 return await _with_errors(handler, request)
 
-            fault = self.faults.strike(operation, request.match_info.get("job", ""))
-            return await inflict(fault, request, handle, self.clock) if fault else await handle()
+            self.requests[operation] += 1
+            self.open_requests += 1
+            self.traffic.notify()
+            try:
+                fault = self.faults.strike(operation, request.match_info.get("job", ""))
+                return await inflict(fault, request, handle, self.clock) if fault else await handle()
+            finally:
+                self.open_requests -= 1
+                self.traffic.notify()
 
         return guarded
 

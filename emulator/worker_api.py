@@ -19,14 +19,22 @@ from emulator.queue import JobQueue
 class WorkerApi:
     """The handlers of the worker-side operations."""
 
-    def __init__(self, queue: JobQueue, fleet: Fleet, limits: Limits, clock: Clock, faults: FaultPlan) -> None:
+    def __init__(
+        self,
+        queue: JobQueue,
+        fleet: Fleet,
+        limits: Limits,
+        clock: Clock,
+        faults: FaultPlan,
+        *,
+        late_progress_hides_result: bool,
+    ) -> None:
         self._queue = queue
         self._fleet = fleet
         self._limits = limits
         self._clock = clock
         self._faults = faults
-        self.late_progress_hides_result = False
-        """Progress that arrives after the end puts the job back to IN_PROGRESS, as users reported."""
+        self._late_progress_hides_result = late_progress_hides_result
 
     def routes(self) -> Mapping[str, web.RouteDef]:
         """Operation name -> route."""
@@ -76,7 +84,7 @@ class WorkerApi:
 
         async def handle() -> web.StreamResponse:
             if is_progress:
-                self._queue.progress(job, posted.get("output"), may_overwrite=self.late_progress_hides_result)
+                self._queue.progress(job, posted.get("output"), may_overwrite=self._late_progress_hides_result)
                 return web.json_response({})
             return self._finish(worker, job, posted, len(data))
 
@@ -92,10 +100,7 @@ class WorkerApi:
         """One chunk of a generator handler."""
         self._worker(request)
         job = self._queue.get(request.match_info["job"])
-        data = await request.read()
-        if len(data) > self._limits.stream_chunk:
-            raise BadRequest(f"a chunk may have {self._limits.stream_chunk} bytes")
-        self._queue.stream(job, _object(strict_json(data)).get("output"))
+        self._queue.stream(job, _object(strict_json(await request.read())).get("output"))
         return web.json_response({})
 
     async def ping(self, request: web.Request) -> web.Response:

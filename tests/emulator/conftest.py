@@ -1,7 +1,8 @@
 """A caller and a hand-driven worker, both over HTTP."""
 
+import asyncio
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,17 @@ from emulator import Emulator, ManualClock
 from emulator.processes import WorkerCommand
 
 ECHO_WORKER = WorkerCommand([sys.executable, "-m", "tests.support.echo_worker"], cwd=Path(__file__).parents[2])
+
+
+async def until(emulator: Emulator, condition: Callable[[], bool], timeout_s: float = 60.0) -> None:
+    """Until a request or a transition makes it true, in real time."""
+    changes = {emulator.traffic, emulator.queue.changed}
+    async with asyncio.timeout(timeout_s):
+        while not condition():
+            waits = [asyncio.ensure_future(change.wait()) for change in changes]
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            for wait in waits:
+                wait.cancel()
 
 
 class Caller:
@@ -41,6 +53,7 @@ class HandWorker:
     """Speaks the worker side, one request at a time, as the test says."""
 
     def __init__(self, emulator: Emulator, session: aiohttp.ClientSession, worker_id: str) -> None:
+        self.emulator = emulator
         self.env = emulator.worker_env(worker_id)
         self.id = worker_id
         self._session = session
@@ -49,6 +62,11 @@ class HandWorker:
         url = self.env["RUNPOD_WEBHOOK_GET_JOB"].replace("$ID", self.id)
         async with self._session.get(url) as response:
             return None if response.status == 204 else dict(await response.json())
+
+    async def take_batch(self, count: int) -> list[str]:
+        url = self.env["RUNPOD_WEBHOOK_GET_JOB"].replace("$ID", self.id).replace("job-take", "job-take-batch")
+        async with self._session.get(f"{url}&batch_size={count}") as response:
+            return [] if response.status == 204 else [job["id"] for job in await response.json()]
 
     async def stop_signals(self) -> list[str]:
         url = self.env["RUNPOD_WEBHOOK_GET_JOB"].replace("$ID", self.id).replace("job-take", "job-stop")
@@ -97,3 +115,8 @@ def caller(emulator: Emulator, session: aiohttp.ClientSession) -> Caller:
 @pytest.fixture
 def worker(emulator: Emulator, session: aiohttp.ClientSession) -> HandWorker:
     return HandWorker(emulator, session, "w1")
+
+
+@pytest.fixture
+def other_worker(emulator: Emulator, session: aiohttp.ClientSession) -> HandWorker:
+    return HandWorker(emulator, session, "w2")

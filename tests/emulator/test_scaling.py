@@ -1,0 +1,102 @@
+"""Real worker processes: started, counted, lost, replaced and gone at the end."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import aiohttp
+import psutil
+import pytest
+
+from emulator import Emulator, JobStatus, ScalerType, Scaling, WorkerBootFailed, WorkerCommand
+from tests.emulator.conftest import ECHO_WORKER, Caller, until
+
+DEADLINE_S = 60.0
+
+
+@asynccontextmanager
+async def endpoint(session: aiohttp.ClientSession, scaling: Scaling) -> AsyncIterator[Caller]:
+    async with Emulator(command=ECHO_WORKER, scaling=scaling) as emulator:
+        yield Caller(emulator, session)
+        ids = [worker.id for worker in emulator.workers()]
+    assert [p for p in psutil.process_iter() if _worker_of(p) in ids] == []
+
+
+def _worker_of(process: psutil.Process) -> str | None:
+    try:
+        return process.environ().get("RUNPOD_POD_ID")
+    except psutil.Error:
+        return None
+
+
+def states(caller: Caller) -> list[str]:
+    return [worker.state.value for worker in caller.emulator.workers()]
+
+
+async def test_scales_from_nothing_by_requests_and_back(session: aiohttp.ClientSession) -> None:
+    scaling = Scaling(scaler=ScalerType.REQUEST_COUNT, scaler_value=1, max_workers=2, idle_timeout_s=1)
+    async with endpoint(session, scaling) as caller:
+        jobs = [await caller.run() for _ in range(3)]
+        for job_id in jobs:
+            await caller.emulator.wait_job(job_id, DEADLINE_S)
+        assert len(states(caller)) == 2
+        await until(caller.emulator, lambda: states(caller) == ["gone", "gone"])
+
+
+async def test_killed_worker_is_replaced_and_its_job_done(session: aiohttp.ClientSession) -> None:
+    scaling = Scaling(min_workers=1, max_workers=1)
+    async with endpoint(session, scaling) as caller:
+        await caller.emulator.wait_ready(DEADLINE_S)
+        job_id = await caller.run(sleep_s=2)
+        job = caller.emulator.queue.get(job_id)
+        await until(caller.emulator, lambda: job.status is JobStatus.IN_PROGRESS)
+        process = caller.emulator.autoscaler.processes[0]  # type: ignore[union-attr]
+        family = process.members()
+        assert len(family) >= 2, "the worker and its heartbeat"
+        os.kill(process.pid, signal.SIGKILL)
+        await caller.emulator.wait_job(job_id, DEADLINE_S)
+        assert job.status is JobStatus.COMPLETED
+        assert job.requeues == 1
+        assert len(set(job.deliveries)) == 2
+        assert not any(p.is_running() and p.status() != psutil.STATUS_ZOMBIE for p in family)
+
+
+async def test_worker_that_asks_for_it_is_refreshed(session: aiohttp.ClientSession) -> None:
+    async with endpoint(session, Scaling(min_workers=1, max_workers=1)) as caller:
+        await caller.emulator.wait_ready(DEADLINE_S)
+        first = await caller.emulator.wait_job(await caller.run(refresh=True), DEADLINE_S)
+        second = await caller.emulator.wait_job(await caller.run(), DEADLINE_S)
+        assert first.status is second.status is JobStatus.COMPLETED
+        assert first.worker_id != second.worker_id
+
+
+async def test_workers_that_do_not_boot_are_given_up(session: aiohttp.ClientSession) -> None:
+    command = WorkerCommand([sys.executable, "-c", "raise SystemExit(3)"])
+    async with Emulator(command=command, scaling=Scaling(min_workers=1)) as emulator:
+        with pytest.raises(WorkerBootFailed, match="exit status 3"):
+            await emulator.wait_ready(DEADLINE_S)
+        assert "exit 3" in await emulator.workers_failed()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+async def test_program_leaves_nothing_behind(number: signal.Signals) -> None:
+    program = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "emulator", "--workers", "1", "--api-key", "k", "--", *ECHO_WORKER.argv,
+        cwd=Path(__file__).parents[2], stdout=asyncio.subprocess.PIPE, start_new_session=True,
+    )  # fmt: skip
+    assert program.stdout is not None
+    line = (await program.stdout.readline()).decode()
+    fields = dict(field.split("=", 1) for field in line.split() if "=" in field)
+    url = f"{fields['url']}/{fields['endpoint']}/runsync"
+    headers = {"Authorization": f"Bearer {fields['api_key']}"}
+    async with aiohttp.ClientSession() as session, session.post(url, json={"input": {}}, headers=headers) as response:
+        assert (await response.json())["status"] == "COMPLETED"
+    family = psutil.Process(program.pid).children(recursive=True)
+    assert family
+    program.send_signal(number)
+    assert await asyncio.wait_for(program.wait(), 20) == 0
+    assert not [p for p in family if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
