@@ -41,7 +41,7 @@ class JsonFormatter(logging.Formatter):
     """Time, level, logger, job, message, and whatever `extra={"fields": {...}}` adds."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line of JSON."""
+        """One line of JSON, in ASCII: nothing that is logged can be refused by what carries the line."""
         line: dict[str, Any] = {
             "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z",
             "level": record.levelname.lower(),
@@ -52,7 +52,7 @@ class JsonFormatter(logging.Formatter):
         line.update(getattr(record, "fields", {}))
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
-        return json.dumps(line, ensure_ascii=False, default=str)
+        return json.dumps(line, default=str)
 
 
 def configure(level: LogLevel, *more: logging.Handler) -> None:

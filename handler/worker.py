@@ -5,6 +5,7 @@ job's output, so debug data travel with a failure. `refresh_worker` asks the pla
 is unfit. Nothing is raised but cancellation, which the SDK expects to see.
 """
 
+import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -98,8 +99,8 @@ class Worker:
 
 
 def _as_text(info: ErrorInfo) -> str:
-    """The platform shows `error` as text; ours is JSON in ASCII, so that no byte of it can be refused."""
-    return info.model_dump_json(ensure_ascii=True)
+    """The platform shows `error` as text; ours is JSON in ASCII, so that no character of it can be refused."""
+    return json.dumps(info.model_dump())
 
 
 def _nothing_readable(output: JobOutput) -> ErrorInfo:
