@@ -18,6 +18,7 @@ from handler.jobs import DocumentOutcome, DocumentReader, refuse_reserved
 from handler.logs import job_context
 from handler.progress import ProgressMeter, ProgressReporter, ProgressSender
 from handler.results.delivery import Deliverer
+from handler.results.encoding import clean
 from handler.schema import DocumentStatus, ErrorInfo, JobInput, JobOutput, JsonValue
 from handler.stages import Stage, Stages
 from handler.volume import Housekeeper
@@ -99,8 +100,8 @@ class Worker:
 
 
 def _as_text(info: ErrorInfo) -> str:
-    """The platform shows `error` as text; ours is JSON in ASCII, so that no character of it can be refused."""
-    return json.dumps(info.model_dump())
+    """The platform shows `error` as text; ours is JSON in ASCII without lone surrogates: nothing can refuse it."""
+    return json.dumps(clean(info.model_dump()))
 
 
 def _nothing_readable(output: JobOutput) -> ErrorInfo:

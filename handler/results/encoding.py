@@ -40,7 +40,7 @@ class Encoded:
 
 def encode(output: JobOutput) -> Encoded:
     """Valid UTF-8 JSON, whatever the engine said: lone surrogates become U+FFFD, NaN and infinity null."""
-    value = _clean(output.model_dump(mode="python"))
+    value = clean(output.model_dump(mode="python"))
     assert isinstance(value, dict)
     data = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
     return Encoded(value, data)
@@ -51,7 +51,8 @@ def wire_size(value: JsonValue) -> int:
     return len(json.dumps({"output": value}, ensure_ascii=False).encode())
 
 
-def _clean(value: object) -> JsonValue:
+def clean(value: object) -> JsonValue:
+    """The same value as valid JSON in UTF-8. Raises `TypeError` for what is no part of the contract."""
     if isinstance(value, str):
         return _clean_text(str(value))
     if value is None or isinstance(value, bool | int):
@@ -59,9 +60,9 @@ def _clean(value: object) -> JsonValue:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
-        return {_clean_text(str(key)): _clean(inner) for key, inner in value.items()}
+        return {_clean_text(str(key)): clean(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_clean(inner) for inner in value]
+        return [clean(inner) for inner in value]
     raise TypeError(f"{type(value).__name__} is no part of the contract")
 
 
