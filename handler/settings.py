@@ -55,6 +55,14 @@ class Settings(BaseSettings):
     """Name of a profile in handler/engine/profiles.yaml. Default: chosen by GPU."""
     sglang_extra_args: str = ""
     """Appended to SGLang's command line, shell-quoted; the last of two equal flags wins."""
+    sglang_python: str = "python3"
+    """The interpreter that has SGLang or transformers: the base image's own, found on the PATH."""
+    cuda_visible_devices: str | None = None
+    """Which GPUs may be used: indices or UUIDs. Default: all that are visible."""
+    layout_device: Annotated[str | None, Field(pattern=r"^(cpu|cuda(:\d+)?)$")] = None
+    """Where PP-DocLayoutV3 runs: `cpu`, `cuda` or `cuda:N`. Default: the GPU if there is one."""
+    layout_batch_size: Annotated[int | None, Field(ge=1, le=64)] = None
+    """Pages in one run of PP-DocLayoutV3. Default: 8 on a GPU, 1 on a CPU."""
     engine_start_timeout_s: Annotated[float, Field(gt=0, le=3600)] = 900.0
     """How long the engine may take to become ready, seconds."""
     engine_request_timeout_s: Annotated[float, Field(gt=0, le=3600)] = 300.0
@@ -169,6 +177,11 @@ SECRET_VARIABLES = frozenset(
 def child_environment() -> dict[str, str]:
     """The environment for a child process: ours without anybody's keys."""
     return {name: value for name, value in os.environ.items() if name.upper() not in SECRET_VARIABLES}
+
+
+def forbid_hub() -> None:
+    """Keep model libraries in this process from fetching anything: what is not on disk is missing."""
+    os.environ |= {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
 
 
 def _complaint(loc: tuple[int | str, ...], value: object, message: str) -> str:

@@ -163,7 +163,7 @@ class HttpEngine:
             raise await self._disconnected(error) from error
         self._last_reply = time.monotonic()
         self._hung = False
-        return _reply(status, raw)
+        return read_reply(status, raw)
 
     async def load(self) -> EngineLoad | None:
         """The load now, from /metrics, else from /v1/loads; None where there is neither or it does not answer."""
@@ -248,7 +248,8 @@ def _model_loaded(body: bytes) -> bool:
     return not isinstance(answer, dict) or answer.get("model_loaded", True) is True
 
 
-def _reply(status: int, raw: bytes) -> EngineReply:
+def read_reply(status: int, raw: bytes) -> EngineReply:
+    """What an HTTP answer means. Raises `EngineBusy` or `EngineRefused` with the engine's words."""
     try:
         answer = json.loads(raw)
     except ValueError:

@@ -1,8 +1,8 @@
 """From the settings to an engine that answers, whichever it is.
 
-    with start_engine(settings, model_dir) as boot:   # returns at once, the child is starting
-        ...                                           # patches, layout model
-        engine = boot.wait_ready()                    # an `Engine`, with its facts read
+    with start_engine(settings) as boot:   # returns at once, the child is starting
+        ...                                # patches, layout model
+        engine = boot.wait_ready()         # an `Engine`, with its facts read
 
 Leaving the block ends the child and everything it spawned.
 """
@@ -10,18 +10,16 @@ Leaving the block ends the child and everything it spawned.
 import asyncio
 import logging
 import secrets
-import sys
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from handler.engine.api import EngineName
 from handler.engine.client import Deadlines, HttpEngine
-from handler.engine.server import LOOPBACK, EngineServer, EngineStartError, free_port
+from handler.engine.commands import Command, command_for
+from handler.engine.server import EngineServer, EngineStartError, free_port
 from handler.errors import SettingsError
+from handler.schema import JsonValue
 from handler.settings import Settings, child_environment
 
 log = logging.getLogger("handler.engine")
@@ -29,14 +27,7 @@ log = logging.getLogger("handler.engine")
 KEY_VARIABLE = "ENGINE_API_KEY"
 """How a child learns the bearer key of this boot; never on a command line, where anyone can read it."""
 EXTERNAL_POLL_S = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """One way to start an engine: its arguments for a port, and what it needs in its environment."""
-
-    argv: Callable[[int], tuple[str, ...]]
-    env: dict[str, str] = field(default_factory=dict)
+TAIL_LINES = 40
 
 
 class EngineBoot:
@@ -44,14 +35,14 @@ class EngineBoot:
 
     def __init__(self, settings: Settings, command: Command | None, *, url: str, key: str | None) -> None:
         self._settings = settings
-        self._command = command
         self._url = url
         self._key = key
+        self.command = command
         self.server: EngineServer | None = None
 
     def __enter__(self) -> Self:
-        if self._command is not None:
-            self._start(self._command)
+        if self.command is not None:
+            self.server = self._start(self.command)
         return self
 
     def __exit__(
@@ -64,56 +55,68 @@ class EngineBoot:
         """Block until the engine answers, then read its facts. Raises `EngineStartError`. Not from inside a loop."""
         return asyncio.run(self._until_ready())
 
-    def tail(self, count: int = 40) -> list[str]:
-        """The last lines the engine printed."""
-        return self.server.tail(count) if self.server is not None else []
+    def report(self) -> dict[str, JsonValue]:
+        """For `debug`: how the engine was started and what it printed last."""
+        if self.server is None or self.command is None:
+            return {"url": self._url}
+        return {
+            "profile": self.command.profile,
+            "argv": list(self.server.argv),
+            "exit_code": self.server.exit_code(),
+            "tail": list(self.server.tail(TAIL_LINES)),
+        }
 
     async def _until_ready(self) -> HttpEngine:
-        async with self._client() as engine:
-            if self.server is not None:
-                await self.server.wait_ready(engine.healthy, self._settings.engine_start_timeout_s)
-            else:
-                await _wait_external(engine, self._settings.engine_start_timeout_s)
+        timeout_s = self._settings.engine_start_timeout_s
+        if self.server is None:
+            engine = self._client(self._url, None)
+            async with engine:
+                await _wait_external(engine, timeout_s)
+                await engine.describe()
+            return engine
+        try:
+            return await self._child_ready(self.server, timeout_s)
+        except EngineStartError:
+            if self.command is None or not self.command.can_step_down(self.server.tail()):
+                raise
+        self.command = self.command.stepped_down()
+        log.warning("the engine ran out of memory at its start; trying once more as %s", self.command.profile)
+        self.server.stop()
+        self.server = self._start(self.command)
+        return await self._child_ready(self.server, timeout_s)
+
+    async def _child_ready(self, server: EngineServer, timeout_s: float) -> HttpEngine:
+        async with self._client(server.url, server) as engine:
+            await server.wait_ready(engine.healthy, timeout_s)
             await engine.describe()
             return engine
 
-    def _client(self) -> HttpEngine:
+    def _client(self, url: str, server: EngineServer | None) -> HttpEngine:
         return HttpEngine(
-            self.server.url if self.server is not None else self._url,
+            url,
             name=self._settings.glmocr_engine,
             model=self._settings.engine_model,
             api_key=self._key,
             deadlines=Deadlines.for_request(self._settings.engine_request_timeout_s),
-            alive=self.server.alive if self.server is not None else None,
+            alive=server.alive if server is not None else None,
         )
 
-    def _start(self, command: Command) -> None:
+    def _start(self, command: Command) -> EngineServer:
         port = free_port(self._settings.sglang_port)
         env = {**child_environment(), **command.env}
         if self._key:
             env[KEY_VARIABLE] = self._key
-        self.server = EngineServer(command.argv(port), env, port, log, secret=self._key)
-        self.server.__enter__()
+        return EngineServer(command.argv(port), env, port, log, secret=self._key).__enter__()
 
 
-def start_engine(settings: Settings, model_dir: Path | None = None) -> EngineBoot:
-    """The engine the settings name, as a context manager. `model_dir`: GLM-OCR's weights, where the engine is ours."""
-    if settings.glmocr_engine is EngineName.EXTERNAL:
-        if not settings.engine_url:
-            raise SettingsError("ENGINE_URL must be set with GLMOCR_ENGINE=external: its base address, without /v1")
-        key = settings.engine_api_key.get_secret_value() if settings.engine_api_key else None
-        return EngineBoot(settings, None, url=settings.engine_url.rstrip("/").removesuffix("/v1"), key=key)
-    return EngineBoot(settings, _command(settings, model_dir), url="", key=secrets.token_urlsafe(24))
-
-
-def _command(settings: Settings, model_dir: Path | None) -> Command:
-    if settings.glmocr_engine is EngineName.RAPIDOCR:
-        return Command(_rapidocr_argv)
-    raise EngineStartError(f"{settings.glmocr_engine} cannot be started yet")
-
-
-def _rapidocr_argv(port: int) -> tuple[str, ...]:
-    return (sys.executable, "-m", "handler.engine.rapidocr_server", "--host", LOOPBACK, "--port", str(port))
+def start_engine(settings: Settings) -> EngineBoot:
+    """The engine the settings name, as a context manager. Finds (or fetches) the weights of one that is ours."""
+    if settings.glmocr_engine is not EngineName.EXTERNAL:
+        return EngineBoot(settings, command_for(settings), url="", key=secrets.token_urlsafe(24))
+    if not settings.engine_url:
+        raise SettingsError("ENGINE_URL must be set with GLMOCR_ENGINE=external: its base address")
+    key = settings.engine_api_key.get_secret_value() if settings.engine_api_key else None
+    return EngineBoot(settings, None, url=settings.engine_url.rstrip("/").removesuffix("/v1"), key=key)
 
 
 async def _wait_external(engine: HttpEngine, deadline_s: float) -> None:

@@ -1,5 +1,6 @@
 """Small real engine processes, and clients for them."""
 
+import asyncio
 import logging
 import os
 import sys
@@ -48,3 +49,11 @@ def client_of(server: EngineServer, **options: object) -> HttpEngine:
         alive=server.alive,
         **options,  # type: ignore[arg-type]
     )
+
+
+async def written(path: Path, within_s: float = 5.0) -> str:
+    for _ in range(int(within_s / 0.02)):
+        if path.exists() and path.read_text():
+            return path.read_text()
+        await asyncio.sleep(0.02)
+    raise AssertionError(f"{path} was not written")

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from handler.engine.server import EngineServer, EngineStartError, free_port
-from tests.unit.engine.conftest import KEY, client_of, small_engine_argv
+from tests.unit.engine.conftest import KEY, client_of, small_engine_argv, written
 
 Make = Callable[..., EngineServer]
 
@@ -30,14 +30,6 @@ async def gone(pid: int, within_s: float = 5.0) -> bool:
             return True
         await asyncio.sleep(0.02)
     return False
-
-
-async def written(path: Path, within_s: float = 5.0) -> str:
-    for _ in range(int(within_s / 0.02)):
-        if path.exists() and path.read_text():
-            return path.read_text()
-        await asyncio.sleep(0.02)
-    raise AssertionError(f"{path} was not written")
 
 
 async def test_becomes_ready_and_stops_cleanly(small_engine: Make) -> None:

@@ -1,0 +1,59 @@
+"""The worker's patches, in order, and when a boot may go on."""
+
+import logging
+from collections.abc import Iterable
+
+from handler.errors import PatchError
+from handler.patches import (
+    glmocr_connect,
+    glmocr_id2label,
+    glmocr_layout_errors,
+    glmocr_load_report,
+    pillow_pixels,
+    torch_distributed,
+    torch_rendezvous,
+)
+from handler.patches.patch import Patch, PatchFailed, PatchReport, installed_version, run
+
+log = logging.getLogger(__name__)
+
+PATCHES = (
+    torch_rendezvous.PATCH,
+    torch_distributed.PATCH,
+    glmocr_connect.PATCH,
+    glmocr_id2label.PATCH,
+    glmocr_load_report.PATCH,
+    glmocr_layout_errors.PATCH,
+    pillow_pixels.PATCH,
+)
+"""For a worker that loads PP-DocLayoutV3 through glmocr; the others import neither glmocr nor torch."""
+TESTED_GLMOCR = ("0.1.4", "0.1.5")
+"""`make test-engine` applies every patch to these wheels."""
+
+
+def apply_patches(allow_untested: bool, patches: Iterable[Patch] = PATCHES) -> tuple[PatchReport, ...]:
+    """Apply and verify all. Raises `PatchError` for an untested glmocr, a missing target, or a patch without effect."""
+    refuse_untested(installed_version("glmocr"), allow_untested)
+    reports = []
+    for patch in patches:
+        try:
+            reports.append(run(patch))
+        except (PatchFailed, ImportError, AttributeError) as error:
+            raise PatchError(
+                f"patch {patch.name} of {patch.target} {installed_version(patch.target)} failed: {error}; "
+                f"install a tested version (glmocr {' or '.join(TESTED_GLMOCR)})"
+            ) from error
+        log.info("patch %s (%s %s): %s", patch.name, patch.target, reports[-1].version, reports[-1].outcome)
+    return tuple(reports)
+
+
+def refuse_untested(version: str | None, allow_untested: bool) -> None:
+    """Raises `PatchError` unless glmocr's version was tested or the operator allows any."""
+    if version is None:
+        raise PatchError("glmocr is not installed; it carries the layout model's code")
+    if version in TESTED_GLMOCR:
+        return
+    tested = " and ".join(TESTED_GLMOCR)
+    if not allow_untested:
+        raise PatchError(f"glmocr {version} is not one of the tested versions {tested}; GLMOCR_ALLOW_UNTESTED=1 boots")
+    log.warning("glmocr %s was never tested with these patches, only %s were", version, tested)
