@@ -1,0 +1,1 @@
+"""Documents to measure with, whose regions are known."""

@@ -1,0 +1,1 @@
+"""A continuous-batching engine whose time is computed instead of spent on a GPU."""
