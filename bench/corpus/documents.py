@@ -22,6 +22,7 @@ LONG_PAGES = 620
 SCANS_FROM = 700
 MIXED_FROM = 800
 SHORT_FROM = 900
+WARM_UP_FROM = 1000
 SHORT_DOCUMENTS = 16
 SHORT_PAGES = 3
 JPEG_QUALITY = 80
@@ -44,6 +45,16 @@ class Corpus:
         return self.directory / f"{name}.pdf"
 
     @property
+    def warm_up(self) -> Path:
+        """Read once before anything is measured."""
+        return self.path("warm-up")
+
+    def regions_read(self, names: Iterable[str]) -> int:
+        """How many regions of these documents have text to read."""
+        counts = json.loads((self.directory / "counts.json").read_text())
+        return sum(counts[name] for name in names)
+
+    @property
     def short(self) -> list[Path]:
         """The 16 documents of 3 pages."""
         return [self.path(f"short-{i:02}") for i in range(SHORT_DOCUMENTS)]
@@ -53,6 +64,7 @@ class _Maker:
     def __init__(self, corpus: Corpus) -> None:
         self._corpus = corpus
         self.regions: dict[int, list[Region]] = {}
+        self.counts: dict[str, int] = {}
 
     def text(self, name: str, first: int, pages: int, make: PageMaker, *, rasters: Iterable[int] = ()) -> None:
         """A document of `pages` pages with the marks from `first`; pages in `rasters` become pictures at these dpi."""
@@ -63,6 +75,7 @@ class _Maker:
             page = PageWriter(canvas, first + index, draw)
             make(page, draw, index)
             self.regions[first + index] = page.regions
+            self.counts[name] = self.counts.get(name, 0) + sum(r.label != "image" for r in page.regions)
             canvas.showPage()
         canvas.save()
         self._corpus.path(name).write_bytes(_rasterised(held.getvalue(), list(rasters)))
@@ -102,8 +115,10 @@ def make_corpus(root: Path = CACHE) -> Corpus:
     maker.text("sixteen", 0, 16, agreement_page)
     maker.text("scans", SCANS_FROM, 40, agreement_page, rasters=[200, 300] * 20)
     maker.text("mixed", MIXED_FROM, 20, mixed_page, rasters=[0, 0, 0, 200] * 5)
+    maker.text("warm-up", WARM_UP_FROM, SHORT_PAGES, agreement_page)
     for i, path in enumerate(corpus.short):
         maker.text(path.stem, SHORT_FROM + i * SHORT_PAGES, SHORT_PAGES, agreement_page)
     regions = {number: [asdict(region) for region in found] for number, found in maker.regions.items()}
+    (corpus.directory / "counts.json").write_text(json.dumps(maker.counts))
     corpus.manifest.write_text(json.dumps(regions))
     return corpus

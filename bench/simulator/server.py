@@ -2,8 +2,8 @@
 
     python -m bench.simulator.server --gpu G2 [--slots 64] [--pool 65536]
 
-prints `{"port": ...}` and serves on loopback until SIGTERM. `POST /bench/reset` begins a new record and
-`GET /bench/report` returns it.
+prints `{"port": ...}` and serves on loopback until its standard input is closed. `/bench/reset` begins a new record,
+`/bench/report` returns it.
 """
 
 import argparse
@@ -11,12 +11,12 @@ import asyncio
 import base64
 import itertools
 import json
-import signal
+import sys
 import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import httptools
 import simplejpeg
@@ -29,6 +29,7 @@ from bench.simulator.scheduler import AMPLE_POOL, GPUS, SLOTS, Gpu, Request, Sch
 CONTEXT = 32768
 JPEG_HEADER_CHARS = 4096
 MODEL = "glm-ocr"
+PICTURE = b"base64,"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +43,14 @@ class Asked:
 
     @classmethod
     def parse(cls, body: bytes) -> "Asked":
-        """Read a request without decoding its picture. Raises `ValueError` for anything unexpected."""
-        start = body.index(b"base64,") + len(b"base64,")
+        """Read a request without decoding its picture; one without a picture is a greeting.
+
+        Raises `ValueError` or `KeyError` for anything unexpected.
+        """
+        start = body.find(PICTURE)
+        if start < 0:
+            return cls(False, 0, 0, int(json.loads(body)["max_tokens"]))
+        start += len(PICTURE)
         end = body.index(b'"', start)
         options: dict[str, Any] = json.loads(body[:start] + body[end:])
         height, width, *_ = simplejpeg.decode_jpeg_header(
@@ -155,8 +162,7 @@ class Connection(asyncio.Protocol):
         self._number: int | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._number is not None:
@@ -257,15 +263,13 @@ def server_info(engine: SimulatedEngine) -> dict[str, object]:
 
 
 async def serve(gpu: Gpu, slots: int, pool: int) -> None:
-    """Serve until SIGTERM."""
+    """Serve until standard input ends."""
     loop = asyncio.get_running_loop()
     engine = SimulatedEngine(gpu, slots, pool)
-    stop = asyncio.Event()
-    loop.add_signal_handler(signal.SIGTERM, stop.set)
     server = await loop.create_server(lambda: Connection(engine), "127.0.0.1", 0, backlog=1024)
     steps = asyncio.create_task(engine.run())
     print(json.dumps({"port": server.sockets[0].getsockname()[1]}), flush=True)
-    await stop.wait()
+    await asyncio.to_thread(sys.stdin.read)
     steps.cancel()
     server.close()
 

@@ -1,0 +1,107 @@
+"""`make bench`: every scenario, the sides in turn, as often as asked; a table, and the raw figures as JSON."""
+
+import argparse
+import json
+import os
+import platform
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from bench.corpus.documents import Corpus, make_corpus
+from bench.goals import GOALS
+from bench.measure import Run, measure
+from bench.results import Results, cpu, eff, first_request, occupancy, pages_per_s, peak, starved
+from bench.scenarios import QUICK, Scenario, scenarios
+
+RESULTS = Path(__file__).parent / "results"
+FIGURES = {
+    "pages/s": pages_per_s,
+    "eff": eff,
+    "occupancy": occupancy,
+    "starved": starved,
+    "CPU ms/page": cpu,
+    "peak MB": peak,
+    "first request s": first_request,
+}
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="the short scenarios, once")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--only", action="append", help="only scenarios whose name begins so; may be repeated")
+    args = parser.parse_args()
+    corpus = make_corpus()
+    chosen = [s for s in scenarios(corpus) if _wanted(s.name, args.quick, args.only)]
+    results = Results()
+    for run in runs(chosen, corpus, 1 if args.quick else args.repeats):
+        results.runs.append(run)
+        print(_line(run), flush=True)
+    path = write(results)
+    print("\n" + medians(results, chosen) + "\n\n" + verdicts(results) + f"\n\n{path}")
+
+
+def runs(chosen: Sequence[Scenario], corpus: Corpus, repeats: int) -> Iterable[Run]:
+    """Each scenario's sides in turn, repeated, so that both sides of a pair see the same machine."""
+    for scenario in chosen:
+        for _ in range(repeats):
+            for side in scenario.sides:
+                yield measure(scenario, side, corpus)
+
+
+def medians(results: Results, chosen: Sequence[Scenario]) -> str:
+    """Every scenario and side, medians of the repeats."""
+    rows = [("scenario", "side", *FIGURES)]
+    for scenario in chosen:
+        for side in scenario.sides:
+            values = (results.middle(scenario.name, side, figure) for figure in FIGURES.values())
+            rows.append((scenario.name, side, *("-" if v is None else f"{v:.3g}" for v in values)))
+    return table(rows)
+
+
+def verdicts(results: Results) -> str:
+    """Every goal and whether it holds."""
+    return table([("what", "goal", "measured", ""), *(goal.row(results) for goal in GOALS)])
+
+
+def table(rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table; the first row is its head."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = ["| " + " | ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) + " |" for row in rows]
+    return "\n".join([lines[0], "|" + "|".join("-" * (w + 2) for w in widths) + "|", *lines[1:]])
+
+
+def write(results: Results) -> Path:
+    """The raw figures, with what is needed to judge them."""
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / time.strftime("%Y%m%d-%H%M%S.json")
+    machine = {"cpus": os.cpu_count(), "python": platform.python_version(), "machine": platform.machine()}
+    content: dict[str, Any] = {
+        "machine": machine,
+        "goals": [goal.row(results) for goal in GOALS],
+        "runs": [run.as_json() for run in results.runs],
+    }
+    path.write_text(json.dumps(content, indent=1))
+    return path
+
+
+def _wanted(name: str, quick: bool, only: list[str] | None) -> bool:
+    if only:
+        return any(name.startswith(beginning) for beginning in only)
+    return name in QUICK or not quick
+
+
+def _line(run: Run) -> str:
+    eff_text = "-" if run.eff is None else f"{run.eff:.3f}"
+    return (
+        f"{run.scenario:<32} {run.side:<8} {run.pages_per_s:7.2f} pages/s  eff {eff_text}  occ {run.occupancy:5.1f}  "
+        f"starved {run.starved:.2f}  cpu {run.cpu_ms_per_page:6.1f} ms/page  peak {run.peak_mb:5.0f} MB  "
+        f"first {run.first_request_s:.2f} s  lost {run.lost}  load {run.load_before:.1f}"
+    )
+
+
+if __name__ == "__main__":
+    main()
