@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: help demo test lint format lock clean test-chaos
+.PHONY: help demo test lint format lock clean test-chaos bench bench-quick
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -28,6 +28,12 @@ test: $(VENV)/.test ## The default suite
 
 test-chaos: $(VENV)/.test ## Short fault runs
 	$(BIN)/python -m pytest -n 0 -m chaos tests/chaos
+
+bench: $(VENV)/.test ## Stock glmocr and this worker on a simulated engine, about half an hour; wants a quiet machine
+	$(BIN)/python -m bench
+
+bench-quick: $(VENV)/.test ## The short scenarios once, about two minutes
+	$(BIN)/python -m bench --quick
 
 lint: $(VENV)/.test ## Style, types, shell
 	$(BIN)/ruff check .
