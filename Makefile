@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: help demo test lint format lock clean test-chaos bench bench-quick
+.PHONY: help demo test lint format docs lock clean test-chaos bench bench-quick
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -44,6 +44,9 @@ lint: $(VENV)/.test ## Style, types, shell
 format: $(VENV)/.test ## Rewrite to the project's style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+docs: $(VENV)/.test ## Write what is made from the code: docs/api.md, docs/schema, the settings' table
+	$(BIN)/python -m scripts.make_docs
 
 lock: ## Resolve the locks anew (needs uv), without index addresses
 	scripts/lock-requirements

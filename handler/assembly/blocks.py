@@ -7,6 +7,8 @@ from handler.schema import Reason
 _FENCE = re.compile(r"^(```+|~~~+|\$\$(?=$))")
 _TABLE = re.compile(r"^\s*<table\b", re.MULTILINE)
 _BULLET = re.compile(r"^(\s*)[·•▪●]\s*")
+_TIGHT_NUMBER = re.compile(r"^(\s*\d{1,3}\.)(?=[^\W\d])")
+_LOOSE_MATHS = re.compile(r"(?<![\\$])\$ +([^$\n]*?[\\^_{=][^$\n]*?) *\$(?!\$)")
 _LIST_ITEM = re.compile(r"^\s*([-*+]|\d{1,3}[.)])\s")
 _HTML_TAG_LINE = re.compile(r"^\s*(</?[a-zA-Z][^<>]*>\s*)+$")
 _PIPE_ROW = re.compile(r"^\s*\|.*\|\s*$")
@@ -69,12 +71,18 @@ def prose(text: str) -> str:
             fence = mark.group(1)
             _open_block(lines)
         else:
-            line = _BULLET.sub(r"\1- ", line).rstrip()
+            line = _tidy(line)
             _separate(lines, line)
         lines.append(line)
     if fence:
         lines.append(fence)
     return "\n".join(lines) + ("" if "```" in text else _missing_ends(text))
+
+
+def _tidy(line: str) -> str:
+    """List marks that Markdown knows, and inline formulas without the inner blanks that keep them from being one."""
+    line = _TIGHT_NUMBER.sub(r"\1 ", _BULLET.sub(r"\1- ", line))
+    return _LOOSE_MATHS.sub(r"$\1$", line).rstrip()
 
 
 def _separate(lines: list[str], line: str) -> None:
