@@ -35,7 +35,7 @@ class Scaling:
     """After so many workers in a row that ended before their first poll, no more are started."""
 
 
-class WorkerBootFailed(Exception):
+class WorkerBootFailed(RuntimeError):
     """Workers end before they ask for their first job."""
 
 
@@ -81,11 +81,16 @@ class Autoscaler:
             await self._clock.sleep(1.0)
 
     async def close(self) -> None:
-        """Stop every worker, all at once."""
+        """Stop every worker, all at once; kill them when that is cancelled."""
         self._closing = True
         for worker in self._owned():
             self._fleet.stopping(worker)
-        await asyncio.gather(*(process.stop() for process in self.processes))
+        try:
+            await asyncio.gather(*(process.stop() for process in self.processes))
+        except asyncio.CancelledError:
+            for process in self.processes:
+                process.kill_members()
+            raise
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def wait_ready(self, timeout_s: float) -> None:
@@ -151,6 +156,7 @@ class Autoscaler:
         worker = self._fleet.enlist()
         process = await WorkerProcess.start(self._command, worker.id, self._env(worker.id))
         self._processes[worker.id] = process
+        self._fleet.changed.notify()
         self._keep(self._watch(worker, process))
 
     async def _watch(self, worker: Worker, process: WorkerProcess) -> None:

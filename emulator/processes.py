@@ -37,6 +37,8 @@ class WorkerProcess:
     @classmethod
     async def start(cls, command: WorkerCommand, worker_id: str, env: Mapping[str, str]) -> "WorkerProcess":
         """Start in a session of its own."""
+        if command.log_dir:
+            command.log_dir.mkdir(parents=True, exist_ok=True)
         log = command.log_dir / f"{worker_id}.log" if command.log_dir else None
         with contextlib.ExitStack() as stack:
             output = stack.enter_context(log.open("ab")) if log else None
@@ -79,10 +81,14 @@ class WorkerProcess:
 
     async def kill(self) -> int:
         """SIGKILL for everything that belongs to the worker, as when a host takes a container away."""
+        self.kill_members()
+        return await self.wait()
+
+    def kill_members(self) -> None:
+        """The same without waiting."""
         for process in self.members():
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
-        return await self.wait()
 
     def members(self) -> list[psutil.Process]:
         """Every live process that carries this worker's id in its environment or descends from it."""

@@ -6,6 +6,7 @@ import secrets
 import signal
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import Self
 
@@ -75,7 +76,7 @@ class Emulator:
         self._admin = AdminApi(self)
         self._webhooks = Webhooks(self.clock)
         self.queue.on_final.append(self._webhooks.job_ended)
-        self._runner: web.AppRunner | None = None
+        self._ending = AsyncExitStack()
         self._tasks: list[asyncio.Task[None]] = []
         self.autoscaler = (
             Autoscaler(command, scaling or Scaling(), self.queue, self.fleet, self.clock, self.worker_env)
@@ -95,27 +96,28 @@ class Emulator:
         for routes, guard in tables:
             for operation, route in routes.items():
                 app.router.add_route(route.method, route.path, guard(operation, route.handler))
-        self._runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=1.0)
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, self._host, self._port)
-        await site.start()
-        self._port = self._runner.addresses[0][1]
-        self._tasks.append(asyncio.create_task(self._keep_time()))
+        runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=1.0)
+        self._ending.push_async_callback(runner.cleanup)
+        await runner.setup()
+        await web.TCPSite(runner, self._host, self._port).start()
+        self._port = runner.addresses[0][1]
+        self._ending.push_async_callback(self._webhooks.close)
         if self.autoscaler:
+            self._ending.push_async_callback(self.autoscaler.close)
             self._tasks.append(asyncio.create_task(self.autoscaler.run()))
+        self._tasks.append(asyncio.create_task(self._keep_time()))
+        self._ending.push_async_callback(self._end_tasks)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        await self._ending.__aexit__(kind, error, trace)
+
+    async def _end_tasks(self) -> None:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        if self.autoscaler:
-            await self.autoscaler.close()
-        await self._webhooks.close()
-        if self._runner:
-            await self._runner.cleanup()
 
     @property
     def base_url(self) -> str:

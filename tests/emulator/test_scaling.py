@@ -100,3 +100,19 @@ async def test_program_leaves_nothing_behind(number: signal.Signals) -> None:
     program.send_signal(number)
     assert await asyncio.wait_for(program.wait(), 20) == 0
     assert not [p for p in family if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
+
+
+async def test_impatient_end_leaves_nothing_behind() -> None:
+    stubborn = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(99)"
+    emulator = Emulator(command=WorkerCommand([sys.executable, "-c", stubborn]), scaling=Scaling(min_workers=1))
+    await emulator.__aenter__()
+    scaler = emulator.autoscaler
+    assert scaler is not None
+    await until(emulator, lambda: len(scaler.processes) == 1)
+    (process,) = scaler.processes
+    closing = asyncio.create_task(emulator.__aexit__(None, None, None))
+    await until(emulator, lambda: emulator.workers()[0].state == "stopping")
+    closing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await closing
+    assert await process.wait() < 0, "ended by a signal"

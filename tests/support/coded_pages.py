@@ -1,0 +1,84 @@
+"""Pages that say who they are: a grid of black and white cells holds document, page and a check byte.
+
+Whoever gets the picture of a whole page can tell which one it is, however it was scaled: a page that ends up in the
+wrong place, or another document's text, is seen at once.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pymupdf
+from numpy.typing import NDArray
+
+COLUMNS, ROWS = 8, 5
+"""40 cells: 16 bits document, 16 bits page, 8 bits check."""
+CELL_PT, MARGIN_PT, FRAME_PT = 30.0, 40.0, 12.0
+DARK = 128
+
+
+class Unreadable(ValueError):
+    """The picture holds no whole code."""
+
+
+def write_pdf(path: Path, document: int, pages: int, *, blank: Iterable[int] = ()) -> Path:
+    """A PDF whose pages carry their code, but for the `blank` ones."""
+    pdf = pymupdf.open()
+    empty = set(blank)
+    for number in range(1, pages + 1):
+        page = pdf.new_page(width=2 * MARGIN_PT + COLUMNS * CELL_PT, height=2 * MARGIN_PT + ROWS * CELL_PT)
+        if number not in empty:
+            _draw(page, _bits(document, number))
+    pdf.save(path, deflate=True)
+    pdf.close()
+    return path
+
+
+def read_code(jpeg: bytes) -> tuple[int, int]:
+    """Document and page of the picture. Raises `Unreadable`."""
+    gray = cv2.imdecode(np.frombuffer(jpeg, np.uint8), cv2.IMREAD_GRAYSCALE)
+    if gray is None:
+        raise Unreadable("not a picture")
+    dark = np.argwhere(np.asarray(gray) < DARK)
+    if not len(dark):
+        raise Unreadable("nothing on it")
+    return _decode(np.asarray(gray), dark)
+
+
+def _decode(gray: NDArray[np.uint8], dark: NDArray[np.intp]) -> tuple[int, int]:
+    (top, left), (bottom, right) = dark.min(axis=0), dark.max(axis=0) + 1
+    width_pt, height_pt = COLUMNS * CELL_PT + 2 * FRAME_PT, ROWS * CELL_PT + 2 * FRAME_PT
+    bits = 0
+    for cell in range(COLUMNS * ROWS):
+        row, column = divmod(cell, COLUMNS)
+        y = top + (bottom - top) * (FRAME_PT + (row + 0.5) * CELL_PT) / height_pt
+        x = left + (right - left) * (FRAME_PT + (column + 0.5) * CELL_PT) / width_pt
+        bits = bits << 1 | int(gray[int(y), int(x)] < DARK)
+    document, page, check = bits >> 24, bits >> 8 & 0xFFFF, bits & 0xFF
+    if bits != _bits(document, page):
+        raise Unreadable(f"check {check:#04x} does not fit document {document} page {page}")
+    return document, page
+
+
+def _bits(document: int, page: int) -> int:
+    check = (document * 31 + page * 17 + 0x5A) & 0xFF
+    return document << 24 | page << 8 | check
+
+
+def _draw(page: pymupdf.Page, bits: int) -> None:
+    right, bottom = MARGIN_PT + COLUMNS * CELL_PT, MARGIN_PT + ROWS * CELL_PT
+    inner = pymupdf.Rect(MARGIN_PT, MARGIN_PT, right, bottom)
+    code = pymupdf.Rect(MARGIN_PT - FRAME_PT, MARGIN_PT - FRAME_PT, right + FRAME_PT, bottom + FRAME_PT)
+    shape = page.new_shape()
+    shape.draw_rect(code)
+    shape.finish(fill=(0, 0, 0), width=0)
+    shape.draw_rect(inner)
+    shape.finish(fill=(1, 1, 1), width=0)
+    for cell in range(COLUMNS * ROWS):
+        if bits >> (COLUMNS * ROWS - 1 - cell) & 1:
+            row, column = divmod(cell, COLUMNS)
+            x, y = inner.x0 + column * CELL_PT, inner.y0 + row * CELL_PT
+            shape.draw_rect(pymupdf.Rect(x, y, x + CELL_PT, y + CELL_PT))
+    shape.finish(fill=(0, 0, 0), width=0)
+    shape.commit()
