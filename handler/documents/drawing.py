@@ -1,0 +1,141 @@
+"""One page into shared memory, by whichever engine draws it. Runs in render processes only."""
+
+from functools import lru_cache
+
+import cv2
+import numpy as np
+
+from handler.documents import images, mupdf, pdfium
+from handler.documents.buffers import attached
+from handler.documents.complaints import page_warnings, tell_of_loss
+from handler.documents.failures import RenderFailure
+from handler.documents.ink import page_ink
+from handler.documents.mupdf import MuPdf
+from handler.documents.page import OpenedDocument, StagedDocument
+from handler.documents.pdfium import Pdfium
+from handler.documents.scale import Scale, page_scale
+from handler.documents.work import Drawn, PageJob, PdfEngine
+from handler.errors import DocumentUnreadable
+from handler.layout.detector import Pixels
+from handler.schema import DocumentKind, PageWarning, Reason
+
+OPEN_DOCUMENTS = 4
+"""Documents one render process keeps open."""
+MORE_INK = 1.2
+"""The second engine's page is taken when the first complained and it shows this many times the ink."""
+
+_TURNS = {90: cv2.ROTATE_90_CLOCKWISE, 180: cv2.ROTATE_180, 270: cv2.ROTATE_90_COUNTERCLOCKWISE}
+
+
+def open_document(document: StagedDocument, engine: PdfEngine) -> OpenedDocument:
+    """Open and count pages. Raises `DocumentUnreadable`, or the `InputError` about its password or size."""
+    if document.kind is not DocumentKind.PDF:
+        return images.open_picture(document.path, document.kind)
+    try:
+        if engine is PdfEngine.PDFIUM:
+            return OpenedDocument(_pdfium(document).page_count, repaired=True)
+        opened = _mupdf(document)
+    except (*mupdf.FAILURES, *pdfium.FAILURES) as error:
+        raise DocumentUnreadable(f"the PDF cannot be opened: {error}") from None
+    if opened.page_count == 0:
+        raise DocumentUnreadable("the PDF has no pages")
+    return OpenedDocument(opened.page_count, opened.repaired, opened.warnings)
+
+
+def draw_page(job: PageJob) -> Drawn:
+    """Draw one page. Raises `RenderFailure`."""
+    if job.document.kind is not DocumentKind.PDF:
+        return _draw_picture(job)
+    try:
+        if job.engine is PdfEngine.PDFIUM:
+            return _draw_second(job)
+        return _draw_first(job)
+    except (*mupdf.FAILURES, *pdfium.FAILURES) as error:
+        reason = Reason.RENDER_MEMORY if "malloc" in str(error) else Reason.PAGE_DAMAGED
+        raise RenderFailure(reason, f"the page cannot be drawn: {error}") from None
+
+
+def _draw_first(job: PageJob) -> Drawn:
+    opened = _mupdf(job.document)
+    scale, width, height = _size(opened, job)
+    with attached(job.handle, width, height, writable=True) as target:
+        complaints = opened.draw(job.page - 1, scale, job.angle, target)
+        drawn = Drawn(width, height, scale.dpi, page_ink(target), scale.warnings + page_warnings(complaints))
+        white = drawn.ink == 0
+        doubtful = white and (complaints or opened.repaired or opened.has_pictures(job.page - 1))
+        if not (doubtful or tell_of_loss(complaints)):
+            return drawn
+        second = _other_reading(job, drawn, target)
+    if second is not None:
+        return second
+    if white and not opened.blank_by_right(job.page - 1):
+        raise RenderFailure(Reason.PAGE_DAMAGED, f"both engines draw a white page: {_first(complaints)}")
+    return drawn
+
+
+def _other_reading(job: PageJob, first: Drawn, target: Pixels) -> Drawn | None:
+    """The page by the second engine, if it shows clearly more; then it replaces the first in `target`."""
+    other = np.empty_like(target)
+    try:
+        opened = _pdfium(job.document)
+        scale, width, height = _size(opened, job)
+        if (height, width) != target.shape[:2]:
+            return None
+        opened.draw(job.page - 1, scale, job.angle, other)
+    except (*pdfium.FAILURES, RenderFailure):
+        return None
+    ink = page_ink(other)
+    if ink <= first.ink * MORE_INK:
+        return None
+    np.copyto(target, other)
+    return Drawn(first.width, first.height, first.dpi, ink, (*first.warnings, _second_renderer("shows more")))
+
+
+def _draw_second(job: PageJob) -> Drawn:
+    opened = _pdfium(job.document)
+    scale, width, height = _size(opened, job)
+    with attached(job.handle, width, height, writable=True) as target:
+        opened.draw(job.page - 1, scale, job.angle, target)
+        ink = page_ink(target)
+    if ink == 0:
+        raise RenderFailure(Reason.PAGE_DAMAGED, "one engine cannot draw the page, the other draws it white")
+    return Drawn(width, height, scale.dpi, ink, (*scale.warnings, _second_renderer("alone can draw the page")))
+
+
+def _draw_picture(job: PageJob) -> Drawn:
+    picture = images.read_picture(job.document.path, job.document.kind, job.page - 1, job.max_pixels)
+    pixels = picture.pixels
+    height, width = pixels.shape[:2]
+    if job.angle in (90, 270):
+        height, width = width, height
+    with attached(job.handle, width, height, writable=True) as target:
+        if job.angle:
+            cv2.rotate(pixels, _TURNS[job.angle], dst=target)
+        else:
+            np.copyto(target, pixels)
+        return Drawn(width, height, None, page_ink(target), picture.warnings)
+
+
+def _size(opened: MuPdf | Pdfium, job: PageJob) -> tuple[Scale, int, int]:
+    scale = page_scale(*opened.size(job.page - 1), job.dpi, job.max_pixels)
+    if job.angle in (90, 270):
+        return scale, scale.height, scale.width
+    return scale, scale.width, scale.height
+
+
+def _second_renderer(why: str) -> PageWarning:
+    return PageWarning(reason=Reason.SECOND_RENDERER, message=f"drawn by PDFium, which {why}")
+
+
+def _first(complaints: tuple[str, ...]) -> str:
+    return complaints[0] if complaints else "it has pictures or parts that cannot be read"
+
+
+@lru_cache(OPEN_DOCUMENTS)
+def _mupdf(document: StagedDocument) -> MuPdf:
+    return MuPdf(document.path, document.password)
+
+
+@lru_cache(OPEN_DOCUMENTS)
+def _pdfium(document: StagedDocument) -> Pdfium:
+    return Pdfium(document.path, document.password)

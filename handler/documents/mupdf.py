@@ -1,0 +1,110 @@
+"""The first PDF engine: MuPDF, drawing straight into the page's shared memory.
+
+Imported in render processes only. MuPDF repairs damaged files into white pages and says so only in its warnings, which
+are global: they are read and cleared around every step, so that they belong to the page being drawn.
+"""
+
+import ctypes
+import resource
+from pathlib import Path
+
+from handler.documents.complaints import lines_of
+from handler.documents.lean import mupdf, pymupdf
+from handler.documents.scale import Scale
+from handler.errors import PasswordRequired, PasswordWrong
+from handler.layout.detector import Pixels
+
+KEEP_BYTES = 96 * 1024 * 1024
+"""Private memory of a render process above which MuPDF's store of fonts and pictures is emptied after a page.
+
+MuPDF would keep 256 MB, and PyMuPDF 2.0 does not tell how full the store is."""
+
+FAILURES = (mupdf.FzErrorBase, RuntimeError)
+"""What PyMuPDF raises for documents it cannot read, as seen with damaged files."""
+
+_STATM = Path("/proc/self/statm")
+_LIBC = ctypes.CDLL(None)
+
+pymupdf.TOOLS.mupdf_display_errors(False)
+pymupdf.TOOLS.mupdf_display_warnings(False)
+
+
+class MuPdf:
+    """One PDF, open in MuPDF."""
+
+    def __init__(self, path: Path, password: str | None) -> None:
+        take_warnings()
+        self._document = pymupdf.open(path, filetype="pdf")
+        if self._document.needs_pass:
+            if password is None:
+                raise PasswordRequired
+            if not self._document.authenticate(password):
+                raise PasswordWrong
+        self.page_count: int = self._document.page_count
+        self.repaired: bool = bool(self._document.is_repaired)
+        self.warnings = take_warnings()
+
+    def size(self, page: int) -> tuple[float, float]:
+        """Width and height in points of page `page` (from 0), rotation applied."""
+        bound = mupdf.fz_bound_page(self._load(page))
+        return bound.x1 - bound.x0, bound.y1 - bound.y0
+
+    def draw(self, page: int, scale: Scale, angle: int, target: Pixels) -> tuple[str, ...]:
+        """Draw page `page` (from 0), annotations and form fields too, into `target`; returns MuPDF's warnings."""
+        take_warnings()
+        loaded = self._load(page)
+        bound = mupdf.fz_bound_page(loaded)
+        place = mupdf.fz_concat(mupdf.fz_scale(scale.factor, scale.factor), mupdf.fz_rotate(angle))
+        drawn = mupdf.fz_transform_rect(bound, place)
+        place = mupdf.fz_concat(place, mupdf.fz_translate(-drawn.x0, -drawn.y0))
+        height, width = target.shape[:2]
+        pixmap = mupdf.fz_new_pixmap_with_bbox_and_data(
+            mupdf.fz_device_rgb(),
+            mupdf.FzIrect(0, 0, width, height),
+            mupdf.FzSeparations(),
+            0,
+            mupdf.python_mutable_buffer_data(target.data),
+        )
+        mupdf.fz_clear_pixmap_with_value(pixmap, 255)
+        device = mupdf.fz_new_draw_device(place, pixmap)
+        mupdf.fz_run_page(loaded, device, mupdf.FzMatrix(), mupdf.FzCookie())
+        mupdf.fz_close_device(device)
+        complaints = take_warnings()
+        shed()
+        return complaints
+
+    def blank_by_right(self, page: int) -> bool:
+        """Whether a page drawn white has nothing that could have been lost: its parts are all there and decode."""
+        take_warnings()
+        try:
+            loaded = self._document[page]
+            if not all(self._document.xref_is_stream(xref) for xref in loaded.get_contents()):
+                return False
+            for picture in loaded.get_images(full=True):
+                pymupdf.Pixmap(self._document, picture[0])
+        except FAILURES:
+            return False
+        return not take_warnings()
+
+    def has_pictures(self, page: int) -> bool:
+        """Whether the page refers to pictures; true as well when that cannot be told."""
+        try:
+            return bool(self._document[page].get_images(full=True))
+        except FAILURES:
+            return True
+
+    def _load(self, page: int) -> mupdf.FzPage:
+        return mupdf.fz_load_page(self._document.this, page)
+
+
+def take_warnings() -> tuple[str, ...]:
+    """MuPDF's warnings since the last call; clears them."""
+    return lines_of(pymupdf.TOOLS.mupdf_warnings(reset=True))
+
+
+def shed() -> None:
+    """Give memory back when this process has grown past `KEEP_BYTES`."""
+    resident, shared = (int(number) for number in _STATM.read_text().split()[1:3])
+    if (resident - shared) * resource.getpagesize() > KEEP_BYTES:
+        mupdf.fz_empty_store()
+        _LIBC.malloc_trim(0)

@@ -1,0 +1,166 @@
+"""The render processes: a pool that outlives any page which kills, hangs or floods one of its members."""
+
+import asyncio
+import multiprocessing
+from collections.abc import Callable, Sequence
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
+from types import TracebackType
+from typing import ParamSpec, TypeVar
+
+from pebble import ProcessExpired, ProcessPool
+
+from handler.documents import remote
+from handler.documents.buffers import CHANNELS, PageBuffer
+from handler.documents.failures import RenderFailure
+from handler.documents.page import Coverage, Cut, CutRequest, OpenedDocument, PageImage, StagedDocument
+from handler.documents.work import Drawn, PageJob, PdfEngine
+from handler.errors import DocumentUnreadable, WorkerError
+from handler.geometry import PixelBox
+from handler.layout.detector import Pixels
+from handler.schema import DocumentKind, Reason
+from handler.settings import Settings
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_FINAL = frozenset({Reason.RENDER_TIMEOUT, Reason.RENDER_MEMORY})
+"""Failures after which the second engine is not asked: it would cost as much again."""
+
+
+class RenderPool:
+    """The `Renderer` of the worker. A context manager: the processes live as long as the block."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._buffers: dict[str, PageBuffer] = {}
+        self._pool: ProcessPool | None = None
+
+    def __enter__(self) -> "RenderPool":
+        self._pool = self._started()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for handle in list(self._buffers):
+            self._drop(handle)
+        if self._pool is not None:
+            self._pool.stop()
+            self._pool.join()
+
+    async def open(self, document: StagedDocument) -> OpenedDocument:
+        """See `Renderer.open`."""
+        try:
+            return await self._open(document, PdfEngine.MUPDF)
+        except DocumentUnreadable as first:
+            if document.kind is not DocumentKind.PDF:
+                raise
+            try:
+                return await self._open(document, PdfEngine.PDFIUM)
+            except DocumentUnreadable:
+                raise first from None
+
+    async def render(self, document: StagedDocument, page: int, dpi: int, angle: int = 0) -> PageImage:
+        """See `Renderer.render`."""
+        buffer = PageBuffer(self._settings.max_page_pixels * CHANNELS)
+        self._buffers[buffer.handle] = buffer
+        job = PageJob(document, page, dpi, angle, self._settings.max_page_pixels, buffer.handle)
+        kept = False
+        try:
+            drawn = await self._draw(job)
+            kept = True
+        finally:
+            if not kept:
+                self._drop(buffer.handle)
+        return PageImage(buffer.handle, drawn.width, drawn.height, drawn.dpi, drawn.ink, angle, drawn.warnings)
+
+    async def cut(self, image: PageImage, requests: Sequence[CutRequest]) -> list[Cut]:
+        """See `Renderer.cut`."""
+        return await self._call(remote.cut_regions, image, tuple(requests))
+
+    async def coverage(self, image: PageImage, boxes: Sequence[PixelBox]) -> Coverage:
+        """See `Renderer.coverage`."""
+        return await self._call(remote.find_missed, image, tuple(boxes))
+
+    async def figure(self, image: PageImage, box: PixelBox) -> bytes:
+        """See `Renderer.figure`."""
+        return await self._call(remote.cut_figure, image, box)
+
+    def pixels(self, image: PageImage) -> Pixels:
+        """See `Renderer.pixels`."""
+        return self._buffers[image.handle].pixels(image.width, image.height)
+
+    def release(self, image: PageImage) -> None:
+        """See `Renderer.release`."""
+        self._drop(image.handle)
+
+    def _drop(self, handle: str) -> None:
+        buffer = self._buffers.pop(handle, None)
+        if buffer is not None:
+            buffer.close()
+
+    async def _open(self, document: StagedDocument, engine: PdfEngine) -> OpenedDocument:
+        try:
+            return await self._call(remote.open_document, document, engine)
+        except RenderFailure as failure:
+            raise DocumentUnreadable(f"the document cannot be opened: {failure.message}") from None
+
+    async def _draw(self, job: PageJob) -> Drawn:
+        try:
+            return await self._call(remote.draw_page, job)
+        except RenderFailure as first:
+            if job.document.kind is not DocumentKind.PDF or first.reason in _FINAL:
+                raise
+            try:
+                return await self._call(remote.draw_page, replace(job, engine=PdfEngine.PDFIUM))
+            except RenderFailure:
+                raise first from None
+
+    async def _call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run in a render process. Whatever goes wrong there is a `RenderFailure`, unless it concerns the whole job."""
+        timeout = self._settings.render_timeout_s
+        future: asyncio.Future[T] = asyncio.wrap_future(
+            self._living().schedule(function, args, kwargs, timeout=timeout)
+        )
+        try:
+            await asyncio.wait({future})
+        finally:
+            future.cancel()
+        error = future.exception()
+        if error is not None:
+            raise _failure(error, timeout) from None
+        return future.result()
+
+    def _living(self) -> ProcessPool:
+        """The pool; a new one when it has broken, as it does when a process that was idle is killed."""
+        assert self._pool is not None, "used outside its context"
+        if not self._pool.active:
+            self._pool.stop()
+            self._pool.join()
+            self._pool = self._started()
+        return self._pool
+
+    def _started(self) -> ProcessPool:
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(list(remote.PRELOADED))
+        pool = ProcessPool(
+            max_workers=self._settings.render_processes,
+            initializer=remote.set_up,
+            initargs=(self._settings.render_memory_mb * 1024 * 1024,),
+            context=context,
+        )
+        pool.schedule(remote.ready)
+        return pool
+
+
+def _failure(error: BaseException, timeout: float) -> Exception:
+    if isinstance(error, RenderFailure | WorkerError):
+        return error
+    if isinstance(error, TimeoutError):
+        return RenderFailure(Reason.RENDER_TIMEOUT, f"stopped after {timeout:g} s")
+    if isinstance(error, ProcessExpired | BrokenProcessPool):
+        return RenderFailure(Reason.KILLED_WORKER, "the page ended the process that was drawing it")
+    if isinstance(error, MemoryError) or "nsufficient memory" in str(error):
+        return RenderFailure(Reason.RENDER_MEMORY, "it needs more memory than one page may use")
+    return RenderFailure(Reason.RENDER_FAILED, f"{type(error).__name__}: {error}")

@@ -1,0 +1,82 @@
+"""What the worker asks of a render process, and how a render process is set up.
+
+The functions import their parts when called: the worker sends them by name and never loads a PDF engine itself.
+"""
+
+import ctypes
+import resource
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+
+from handler.documents.page import Coverage, Cut, CutRequest, OpenedDocument, PageImage, StagedDocument
+from handler.documents.work import Drawn, PageJob, PdfEngine
+from handler.geometry import PixelBox
+
+PRELOADED = (
+    "pebble",
+    "handler.documents.remote",
+    "handler.documents.drawing",
+    "handler.documents.crops",
+    "handler.documents.preloading",
+)
+"""Imported once in the fork server; every render process starts with them in place."""
+
+_PR_SET_PDEATHSIG = 1
+_PAGE_BYTES = resource.getpagesize()
+
+
+def set_up(memory_bytes: int) -> None:
+    """Once per render process: a memory cap above what is mapped already, one thread, and no life after the worker."""
+    import cv2
+
+    cv2.setNumThreads(1)
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    mapped = int(Path("/proc/self/statm").read_text().split()[0]) * _PAGE_BYTES
+    resource.setrlimit(resource.RLIMIT_AS, (mapped + memory_bytes, mapped + memory_bytes))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def ready() -> None:
+    """Answer once the process is up."""
+
+
+def open_document(document: StagedDocument, engine: PdfEngine) -> OpenedDocument:
+    """See `Renderer.open`."""
+    from handler.documents import drawing
+
+    return drawing.open_document(document, engine)
+
+
+def draw_page(job: PageJob) -> Drawn:
+    """See `Renderer.render`."""
+    from handler.documents import drawing
+
+    return drawing.draw_page(job)
+
+
+def cut_regions(image: PageImage, requests: Sequence[CutRequest]) -> list[Cut]:
+    """See `Renderer.cut`."""
+    from handler.documents import crops
+    from handler.documents.buffers import attached
+
+    with attached(image.handle, image.width, image.height) as page:
+        return [crops.cut(page, request) for request in requests]
+
+
+def find_missed(image: PageImage, boxes: Sequence[PixelBox]) -> Coverage:
+    """See `Renderer.coverage`."""
+    from handler.documents import ink
+    from handler.documents.buffers import attached
+
+    with attached(image.handle, image.width, image.height) as page:
+        return ink.coverage(page, boxes)
+
+
+def cut_figure(image: PageImage, box: PixelBox) -> bytes:
+    """See `Renderer.figure`."""
+    from handler.documents import crops
+    from handler.documents.buffers import attached
+
+    with attached(image.handle, image.width, image.height) as page:
+        return crops.figure(page, box)
