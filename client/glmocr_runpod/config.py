@@ -38,11 +38,14 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     """The bucket to upload to and fetch results from."""
     bucket_access_key_id: str = ""
     bucket_secret_access_key: str = ""
+    bucket_region: str = "auto"
     runpod_volume_id: str = ""
     """The network volume, reached through its S3 interface with the keys below."""
     runpod_volume_endpoint_url: str = ""
     runpod_volume_access_key_id: str = ""
     runpod_volume_secret_access_key: str = ""
+    runpod_volume_region: str = "auto"
+    """The data centre of the volume."""
 
     def __repr__(self) -> str:
         """Everything but keys."""

@@ -8,9 +8,10 @@ from typing import Any, Protocol
 import msgspec
 
 from glmocr_runpod.contract import Delivery, Envelope, JobOutput
-from glmocr_runpod.effects import Flow, Method, Request, Response, call, send
-from glmocr_runpod.errors import Undelivered
+from glmocr_runpod.effects import Flow, Method, NoAnswer, Request, call, send
+from glmocr_runpod.errors import Undelivered, Unreachable
 from glmocr_runpod.identity import sha256
+from glmocr_runpod.protocol import TRANSIENT
 
 RESULT_LIMIT = 2 * 1024 * 1024 * 1024
 """Bytes of one result, unpacked."""
@@ -20,14 +21,14 @@ class ResultStore(Protocol):
     """The volume or bucket the worker leaves results in, as far as the client may read it."""
 
     def fetch(self, delivery: Delivery, key: str) -> bytes | None:
-        """The bytes under `key`, or None where there are none. Raises `Undelivered` when the store does not answer."""
+        """The bytes under `key`, or None where there are none. Raises `Unreachable` when the store does not answer."""
 
     def find(self, content_key: str) -> bytes | None:
         """The result left under a content key, or None."""
 
 
 def receive(output: Any, store: ResultStore | None) -> Flow[bytes]:
-    """The JSON of the `JobOutput` that `output` is or points to. Raises `Undelivered`."""
+    """The JSON of the `JobOutput` that `output` is or points to. Raises `Undelivered`, or `Unreachable` for now."""
     if isinstance(output, dict) and "delivery" in output:
         envelope = _convert(output, Envelope)
         data = yield from _open(envelope, store)
@@ -64,7 +65,9 @@ def _open(envelope: Envelope, store: ResultStore | None) -> Flow[bytes]:
 
 def _download(url: str) -> Flow[bytes | None]:
     outcome = yield from send(Request(Method.GET, url, deadline_s=600.0, authorised=False))
-    return outcome.body if isinstance(outcome, Response) and outcome.status == 200 else None
+    if isinstance(outcome, NoAnswer) or outcome.status in TRANSIENT:
+        raise Unreachable("the storage that holds the result does not answer")
+    return outcome.body if outcome.status == 200 else None
 
 
 def _unpacked(envelope: Envelope) -> bytes:

@@ -25,11 +25,13 @@ class Document:
     data: bytes = field(repr=False)
     seconds: float = 0.0
     """From the call to the result, as this client waited."""
+    execution_ms: int = 0
+    """What the platform ran for it, all its jobs and their repetitions."""
 
     @classmethod
-    def from_json(cls, name: str, data: bytes, seconds: float = 0.0) -> "Document":
+    def from_json(cls, name: str, data: bytes, seconds: float = 0.0, execution_ms: int = 0) -> "Document":
         """Read a result. Raises `Undelivered` when it is not one."""
-        return cls(name, read_result(data), data, seconds)
+        return cls(name, read_result(data), data, seconds, execution_ms)
 
     @property
     def status(self) -> DocumentStatus:

@@ -3,14 +3,13 @@
 Flows only (see `effects`): every decision that can be a pure function is one, in `resume`, `protocol` and `schedule`.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
-from glmocr_runpod.contract import ErrorInfo, JsonObject
-from glmocr_runpod.delivery import ResultStore, receive
+from glmocr_runpod.contract import ErrorInfo
+from glmocr_runpod.delivery import read_result, receive
+from glmocr_runpod.desk import LEASE_POLL_S, Desk, Job, leased, patiently
 from glmocr_runpod.effects import Flow, call, pause, send
 from glmocr_runpod.errors import (
     Ambiguous,
@@ -18,76 +17,38 @@ from glmocr_runpod.errors import (
     ClientError,
     JobFailed,
     Lost,
-    RateLimited,
+    Rejected,
     TimedOut,
     Undelivered,
     Unreachable,
 )
-from glmocr_runpod.events import Finished, Observer, Submitted, Waiting, Watched
-from glmocr_runpod.ledger import Ledger
+from glmocr_runpod.events import Finished, Waiting, Watched
 from glmocr_runpod.protocol import (
-    Accepted,
     Again,
     Gone,
-    NotTaken,
     Refusal,
     Snapshot,
     State,
-    Unclear,
+    cancel_request,
     failure_of,
     read_status,
-    read_submission,
-    retry_request,
-    run_body,
-    run_request,
     status_request,
 )
-from glmocr_runpod.resume import Consents, Entry, Stage, Step, may_requeue, next_step, without_result
-from glmocr_runpod.schedule import Policy, patient_delay, poll_delay, retry_delay
+from glmocr_runpod.resume import Entry, Stage, Step, may_requeue, next_step, without_result
+from glmocr_runpod.schedule import patient_delay, poll_delay, retry_delay
+from glmocr_runpod.submission import requeue, submit
 
-LEASE_POLL_S = 0.3
 TIMED_OUT = ErrorInfo(code="timed_out", message="the job ran longer than its limit", retryable=True)
-
-
-class Time(Protocol):
-    """The clock, as far as flows read it."""
-
-    def wall(self) -> float:
-        """Seconds since 1970; may jump."""
-
-    def steady(self) -> float:
-        """Seconds that never jump, within this process."""
-
-
-@dataclass(frozen=True, slots=True)
-class Desk:
-    """What every job works with."""
-
-    ledger: Ledger
-    time: Time
-    random: Callable[[], float]
-    observer: Observer
-    consents: Consents
-    store: ResultStore | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """One submission. `body` makes its input when it is needed: a job that is only resumed never reads its document."""
-
-    key: str
-    content_key: str
-    name: str
-    policy: Policy
-    body: Callable[[], JsonObject] = field(repr=False)
 
 
 def run_job(desk: Desk, job: Job) -> Flow[bytes]:
     """The JSON of the job's result, from the ledger, a live job or a new one. Raises a `ClientError`."""
     entry = yield from secure(desk, job)
-    while entry.stage is not Stage.STORED:
+    while entry.stage is Stage.SUBMITTED:
         look = yield from watch(desk, entry)
         entry = yield from settle(desk, job, entry, look)
+    if entry.stage is not Stage.STORED:
+        raise error_of(desk, entry)
     data = yield from call(lambda: desk.ledger.load(job.key))
     if data is None:
         raise Undelivered("the result was removed from the state directory while it was read", reference=job.key)
@@ -120,56 +81,11 @@ def _resume(desk: Desk, job: Job) -> Flow[Entry]:
         if step is Step.SUBMIT:
             return (yield from submit(desk, job, entry))
     if step is Step.REPORT:
-        raise _error_of(desk, entry)
+        raise error_of(desk, entry)
     if step is Step.REQUEUE:
         return (yield from requeue(desk, job, msgspec.structs.replace(entry, runs=0)))
-    return entry
-
-
-def submit(desk: Desk, job: Job, known: Entry | None, *, runs: int = 0) -> Flow[Entry]:
-    """Send the job, once. The caller holds its lease. Raises `Ambiguous` when it may or may not have been taken."""
-    entry = Entry(
-        key=job.key,
-        content_key=job.content_key,
-        name=job.name,
-        stage=Stage.INTENDED,
-        idempotency_key=f"{job.key[:32]}-{(known.total_runs if known else 0) + 1}",
-        runs=runs + 1,
-        total_runs=(known.total_runs if known else 0) + 1,
-        ttl_s=job.policy.ttl_s,
-        execution_ms=known.execution_ms if known else 0,
-    )
-    desk.ledger.put(entry)
-    body = yield from call(lambda: run_body(job.body() | {"idempotency_key": entry.idempotency_key}, job.policy.wire()))
-    attempt = 0
-    while True:
-        desk.ledger.put(msgspec.structs.replace(entry, stage=Stage.SENDING))
-        submission = read_submission((yield from send(run_request(body))))
-        match submission:
-            case Accepted(job_id):
-                return _submitted(desk, entry, job_id)
-            case Unclear(message):
-                desk.ledger.put(msgspec.structs.replace(entry, stage=Stage.AMBIGUOUS))
-                raise Ambiguous(f"{' '.join((Ambiguous.__doc__ or '').split())} ({message})", reference=job.key)
-            case Refusal(error):
-                desk.ledger.put(msgspec.structs.replace(entry, stage=Stage.INTENDED))
-                error.reference = job.key
-                raise error
-            case NotTaken(message, limited, retry_after):
-                desk.ledger.put(msgspec.structs.replace(entry, stage=Stage.INTENDED))
-                delay = retry_delay(attempt, desk.random(), retry_after)
-                if delay is None:
-                    raise (RateLimited if limited else Unreachable)(message, reference=job.key)
-                desk.observer(Waiting(job.key, message, delay))
-                yield from pause(delay)
-                attempt += 1
-
-
-def _submitted(desk: Desk, entry: Entry, job_id: str) -> Entry:
-    entry = msgspec.structs.replace(entry, stage=Stage.SUBMITTED, job_id=job_id, submitted_at=desk.time.wall())
-    desk.ledger.put(entry)
-    desk.observer(Submitted(entry.key, job_id))
-    return entry
+    # A result that was removed from the disk may still be with the platform.
+    return _write(desk, entry, Stage.SUBMITTED) if step is Step.POLL else entry
 
 
 def watch(desk: Desk, entry: Entry) -> Flow[Snapshot | Gone]:
@@ -203,107 +119,117 @@ def watch(desk: Desk, entry: Entry) -> Flow[Snapshot | Gone]:
 
 
 def settle(desk: Desk, job: Job, entry: Entry, look: Snapshot | Gone) -> Flow[Entry]:
-    """What a final state means for the ledger: a stored result, a job queued again, or an error."""
+    """What a final state means: a stored result, a job queued again, or the end of it, written to the ledger.
+
+    Another process may have gone further with the same job; then its entry is returned as it is.
+    """
+
+    def settled() -> Flow[Entry]:
+        now = desk.ledger.get(entry.key) or entry
+        if now.total_runs != entry.total_runs or now.stage is not Stage.SUBMITTED:
+            return now
+        return (yield from _settle(desk, job, entry, look))
+
+    return (yield from leased(desk, entry.key, settled))
+
+
+def _settle(desk: Desk, job: Job, entry: Entry, look: Snapshot | Gone) -> Flow[Entry]:
     if isinstance(look, Gone) or (look.state == State.COMPLETED and look.output is None):
-        return (yield from _lost(desk, entry, look))
+        return (yield from _lost(desk, entry, completed=isinstance(look, Snapshot)))
+    spent = msgspec.structs.replace(entry, execution_ms=entry.execution_ms + (look.execution_ms or 0))
     if look.state == State.COMPLETED:
-        return (yield from _store(desk, entry, look.output, look.execution_ms or 0))
+        return (yield from _store(desk, spent, look.output))
     if look.state == State.CANCELLED:
-        desk.ledger.put(msgspec.structs.replace(entry, stage=Stage.CANCELLED))
-        raise Cancelled(reference=entry.key)
+        return _write(desk, spent, Stage.CANCELLED)
     error = TIMED_OUT if look.state == State.TIMED_OUT else failure_of(look.error)
-    if not may_requeue(entry, error, desk.consents):
-        failed = msgspec.structs.replace(
-            entry, stage=Stage.FAILED, error=error, execution_ms=entry.execution_ms + (look.execution_ms or 0)
-        )
-        desk.ledger.put(failed)
-        raise _error_of(desk, failed, debug=look.output)
+    if may_requeue(entry, error, desk.consents):
+        return (yield from requeue(desk, job, spent))
+    if isinstance(look.output, dict) and "debug" in look.output:
+        error = msgspec.structs.replace(error, details=error.details | {"debug": look.output["debug"]})
+    return _write(desk, msgspec.structs.replace(spent, error=error), Stage.FAILED)
+
+
+def cancel(desk: Desk, entry: Entry) -> Flow[Entry]:
+    """Stop a submitted job. A job that has ended meanwhile keeps its state, and its result can be fetched."""
+    attempt = 0
     while True:
-        lease = desk.ledger.lease(job.key)
-        if lease is None:
-            yield from pause(LEASE_POLL_S)
-            continue
-        with lease:
-            now = desk.ledger.get(job.key) or entry
-            if now.total_runs != entry.total_runs:
-                return now
-            return (yield from requeue(desk, job, entry, spent_ms=look.execution_ms or 0))
+        look = read_status((yield from send(cancel_request(entry.job_id or ""))))
+        match look:
+            case Snapshot():
+                return _write(desk, entry, Stage.CANCELLED) if look.state == State.CANCELLED else entry
+            case Gone():
+                raise Rejected("the platform does not know the job", reference=entry.key)
+            case Refusal(error):
+                raise error
+            case Again(message, retry_after):
+                delay = retry_delay(attempt, desk.random(), retry_after)
+                if delay is None:
+                    raise Unreachable(message, reference=entry.key)
+                yield from pause(delay)
+                attempt += 1
 
 
-def requeue(desk: Desk, job: Job, entry: Entry, *, spent_ms: int = 0) -> Flow[Entry]:
-    """Run a failed job again: under its id where the platform allows, else as a new one. The caller holds the lease."""
-    entry = msgspec.structs.replace(entry, execution_ms=entry.execution_ms + spent_ms)
-    again = msgspec.structs.replace(
-        entry, stage=Stage.SUBMITTED, runs=entry.runs + 1, total_runs=entry.total_runs + 1, error=None
-    )
-    for attempt in range(3):
-        look = read_status((yield from send(retry_request(entry.job_id or ""))))
-        if isinstance(look, Snapshot):
-            again = msgspec.structs.replace(again, submitted_at=desk.time.wall())
-            desk.ledger.put(again)
-            desk.observer(Submitted(entry.key, entry.job_id or ""))
-            return again
-        # A repetition answered by a refusal may mean that the first one was taken: its state tells.
-        now = read_status((yield from send(status_request(entry.job_id or ""))))
-        if isinstance(now, Snapshot) and now.state not in (State.FAILED, State.TIMED_OUT):
-            desk.ledger.put(again)
-            return again
-        if isinstance(look, Again):
-            yield from pause(patient_delay(attempt, desk.random(), look.retry_after_s))
-            continue
-        break
-    return (yield from submit(desk, job, entry, runs=entry.runs))
-
-
-def _store(desk: Desk, entry: Entry, output: Any, execution_ms: int) -> Flow[Entry]:
+def _store(desk: Desk, entry: Entry, output: Any) -> Flow[Entry]:
     try:
-        data = yield from receive(output, desk.store)
+        data = yield from patiently(desk, entry.key, lambda: receive(output, desk.store))
     except ClientError as error:
         error.reference = entry.key
         raise
-    return (yield from _keep(desk, entry, data, execution_ms))
+    return (yield from _keep(desk, entry, data))
 
 
-def _keep(desk: Desk, entry: Entry, data: bytes, execution_ms: int) -> Flow[Entry]:
+def _keep(desk: Desk, entry: Entry, data: bytes) -> Flow[Entry]:
     yield from call(lambda: desk.ledger.save(entry.key, data))
-    stored = msgspec.structs.replace(entry, stage=Stage.STORED, execution_ms=entry.execution_ms + execution_ms)
-    desk.ledger.put(stored)
+    stored = _write(desk, entry, Stage.STORED)
     desk.observer(Finished(entry.key, stored.execution_ms))
     return stored
 
 
-def _lost(desk: Desk, entry: Entry, look: Snapshot | Gone) -> Flow[Entry]:
+def _lost(desk: Desk, entry: Entry, *, completed: bool) -> Flow[Entry]:
     found = yield from _search(desk, entry)
     if found is not None:
         return found
-    lost = msgspec.structs.replace(entry, stage=Stage.LOST)
-    desk.ledger.put(lost)
-    raise _error_of(desk, lost, refused=isinstance(look, Snapshot))
+    why = "The job completed, but the platform did not keep its result." if completed else _doc(Lost)
+    return _write(desk, msgspec.structs.replace(entry, error=ErrorInfo(code=Lost.code, message=why)), Stage.LOST)
 
 
 def _search(desk: Desk, entry: Entry) -> Flow[Entry | None]:
     store = desk.store
     if store is None:
         return None
-    data = yield from call(lambda: store.find(entry.content_key))
-    return None if data is None else (yield from _keep(desk, entry, data, 0))
+    data = yield from patiently(desk, entry.key, lambda: call(lambda: store.find(entry.content_key)))
+    if data is None:
+        return None
+    document = read_result(data).document
+    if document is None or document.content_key != entry.content_key:
+        return None
+    return (yield from _keep(desk, entry, data))
+
+
+def _write(desk: Desk, entry: Entry, stage: Stage) -> Entry:
+    entry = msgspec.structs.replace(entry, stage=stage)
+    desk.ledger.put(entry)
+    return entry
 
 
 def _on_disk(desk: Desk, entry: Entry | None) -> bool:
     return entry is not None and entry.stage is Stage.STORED and desk.ledger.load(entry.key) is not None
 
 
-def _error_of(desk: Desk, entry: Entry, *, refused: bool = False, debug: Any = None) -> ClientError:
+def error_of(desk: Desk, entry: Entry) -> ClientError:
+    """What an entry without a result means to the caller."""
+    if entry.stage is Stage.CANCELLED:
+        return Cancelled(reference=entry.key)
     if entry.stage is Stage.FAILED:
         error = entry.error or ErrorInfo(code="unknown_error", message="the job failed")
-        details = error.details | ({"debug": debug["debug"]} if isinstance(debug, dict) and "debug" in debug else {})
         kind = TimedOut if error.code == TIMED_OUT.code else JobFailed
-        return kind(error.message, worker_code=error.code, retryable=error.retryable, reference=entry.key, **details)
+        return kind(
+            error.message, worker_code=error.code, retryable=error.retryable, reference=entry.key, **error.details
+        )
     if entry.stage is Stage.LOST:
-        looked = "" if desk.store else " No storage is configured to look for the result in."
-        why = "The job completed, but the platform did not keep its result." if refused else _doc(Lost)
-        return Lost(why + looked, reference=entry.key)
-    desk.ledger.put(msgspec.structs.replace(entry, stage=Stage.AMBIGUOUS))
+        looked = "" if desk.store else " No storage is configured to look for it in."
+        return Lost((entry.error.message if entry.error else _doc(Lost)) + looked, reference=entry.key)
+    _write(desk, entry, Stage.AMBIGUOUS)
     return Ambiguous(reference=entry.key)
 
 

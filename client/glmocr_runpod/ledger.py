@@ -21,7 +21,7 @@ from glmocr_runpod.resume import Entry
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS jobs (key TEXT PRIMARY KEY, entry BLOB NOT NULL, changed REAL NOT NULL);
-CREATE TABLE IF NOT EXISTS plans (key TEXT PRIMARY KEY, plan BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS plans (key TEXT PRIMARY KEY, plan BLOB NOT NULL, made REAL NOT NULL);
 """
 BUSY_S = 30.0
 LOCK_STRIPES = 3
@@ -48,6 +48,9 @@ class Ledger(Protocol):
 
     def put_plan(self, key: str, plan: bytes) -> None:
         """Write how a document is divided, before the first of its jobs is sent."""
+
+    def plans(self) -> list[tuple[str, bytes]]:
+        """Key and plan of all documents, the last one first."""
 
     def load(self, name: str) -> bytes | None:
         """A result or part, if kept."""
@@ -112,7 +115,12 @@ class SqliteLedger:
     def put_plan(self, key: str, plan: bytes) -> None:
         """Write how a document is divided."""
         with self._mutex, self._database:
-            self._database.execute("INSERT OR REPLACE INTO plans VALUES (?, ?)", (key, plan))
+            self._database.execute("INSERT OR REPLACE INTO plans VALUES (?, ?, ?)", (key, plan, time.time()))
+
+    def plans(self) -> list[tuple[str, bytes]]:
+        """Key and plan of all documents, the last one first."""
+        with self._mutex:
+            return self._database.execute("SELECT key, plan FROM plans ORDER BY made DESC").fetchall()
 
     def load(self, name: str) -> bytes | None:
         """A result or part, if kept."""

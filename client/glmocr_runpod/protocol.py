@@ -10,7 +10,7 @@ import msgspec
 
 from glmocr_runpod.contract import ErrorInfo, JsonObject, Progress
 from glmocr_runpod.effects import Break, Method, NoAnswer, Outcome, Request, Response
-from glmocr_runpod.errors import ClientError, Denied, Rejected
+from glmocr_runpod.errors import ClientError, Denied, Rejected, Unreachable
 
 RUN_BODY_LIMIT = 10_000_000
 """Bytes of a `/run` request, as the platform documents 10 MB."""
@@ -182,6 +182,15 @@ def read_status(outcome: Outcome) -> Look:
         execution_ms=_whole(answer.get("executionTime")),
         delay_ms=_whole(answer.get("delayTime")),
     )
+
+
+def read_health(outcome: Outcome) -> JsonObject:
+    """The endpoint's workers and queue. Raises `Denied`, `Rejected` or `Unreachable`."""
+    if isinstance(outcome, NoAnswer):
+        raise Unreachable(outcome.message)
+    if outcome.status != 200:
+        raise refusal(outcome)
+    return _object(outcome.body) or {}
 
 
 def refusal(response: Response) -> ClientError:

@@ -6,11 +6,20 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar
 
-from glmocr_runpod.effects import Call, Effect, Flow, Pause, Send, Together
+from glmocr_runpod.effects import Call, Effect, Flow, Outcome, Pause, Request, Send, Together
 from glmocr_runpod.errors import ClientError, Closed
-from glmocr_runpod.transport import Transport
 
 T = TypeVar("T")
+
+
+class Transport(Protocol):
+    """Sends one request. Never raises for anything the network or the server does."""
+
+    def send(self, request: Request) -> Outcome:
+        """The whole answer, or how it failed to come."""
+
+    def close(self) -> None:
+        """Let connections go."""
 
 
 class Clock(Protocol):

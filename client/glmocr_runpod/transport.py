@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import requests
 from requests.adapters import HTTPAdapter
@@ -21,16 +21,6 @@ CONNECT_S = 10.0
 CHUNK_BYTES = 1 << 16
 ANSWER_LIMIT = 64 * 1024 * 1024
 """The platform delivers 20 MB at most; a larger answer is not one of its."""
-
-
-class Transport(Protocol):
-    """Sends one request. Never raises for anything the network or the server does."""
-
-    def send(self, request: Request) -> Outcome:
-        """The whole answer, or how it failed to come."""
-
-    def close(self) -> None:
-        """Let connections go."""
 
 
 @dataclass(slots=True)

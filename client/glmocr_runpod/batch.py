@@ -1,0 +1,195 @@
+"""Many files into one directory, resumable: `manifest.jsonl` has a line for each file that was settled."""
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from itertools import islice
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
+
+import msgspec
+
+from glmocr_runpod.contract import Counts, Options
+from glmocr_runpod.document import Document
+from glmocr_runpod.errors import ClientError, Closed, ConfigError, Denied, SourceError, Unreachable
+from glmocr_runpod.events import Observer
+from glmocr_runpod.identity import content_key, sha256
+from glmocr_runpod.sources import read_source
+
+MANIFEST = "manifest.jsonl"
+ENDS_ALL = (Denied, ConfigError, Closed, Unreachable)
+"""Errors that every further file would meet as well."""
+
+Observe: TypeAlias = Callable[[str], Observer]
+
+
+class BatchItem(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one file."""
+
+    path: str
+    content_key: str
+    """Of the file's bytes and the options: a file that changed is read anew."""
+    status: str
+    """The document's status, or `error`."""
+    stem: str
+    """The results' name in the directory."""
+    code: str | None = None
+    message: str | None = None
+    counts: Counts = Counts()
+    degraded: int = 0
+    seconds: float = 0.0
+    execution_ms: int = 0
+    reused: bool = False
+    """Settled by an earlier run of the batch."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is a result."""
+        return self.status != "error"
+
+
+class Parse(Protocol):
+    """Reads one file."""
+
+    def __call__(self, path: Path, observer: Observer | None) -> Document:
+        """The document, or a `ClientError`."""
+
+
+class Manifest:
+    """The lines written so far; the last one of a file counts. A torn last line is a file that was not settled."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._items = {item.path: item for item in _lines(path)}
+
+    def get(self, path: Path) -> BatchItem | None:
+        """What an earlier run wrote about this file."""
+        return self._items.get(str(path))
+
+    def add(self, item: BatchItem) -> None:
+        """One more line, on disk when this returns."""
+        with self._lock, self._path.open("ab") as file:
+            if file.tell() and not _ends_in_newline(self._path):
+                file.write(b"\n")
+            file.write(msgspec.json.encode(item) + b"\n")
+            self._items[item.path] = item
+
+
+def run_batch(
+    parse: Parse,
+    paths: Sequence[Path],
+    directory: Path,
+    options: Options,
+    *,
+    concurrency: int,
+    stop: Callable[[], None],
+    observe: Observe | None = None,
+    done: Callable[[BatchItem], Any] | None = None,
+) -> list[BatchItem]:
+    """Every file's item, in the order given. Raises what no other file could escape either, after the others end.
+
+    `stop` ends the waits of all files that are being read, for a Ctrl-C reaches one thread only.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    manifest = Manifest(directory / MANIFEST)
+    names = stems(paths)
+
+    def one(path: Path) -> BatchItem:
+        known = _settled(manifest.get(path), path, options, directory)
+        item = known or _read(parse, path, names[path], directory, options, observe)
+        if known is None:
+            manifest.add(item)
+        if done:
+            done(item)
+        return item
+
+    settled = _in_order(one, paths, concurrency, stop)
+    return [settled[path] for path in paths]
+
+
+def stems(paths: Iterable[Path]) -> dict[Path, str]:
+    """A name of its own for each file: its stem, with a piece of its path's digest where two would be the same."""
+    chosen: dict[Path, str] = {}
+    taken: set[str] = set()
+    for path in paths:
+        stem = path.stem.casefold()
+        chosen[path] = f"{path.stem}-{sha256(str(path).encode())[:8]}" if stem in taken else path.stem
+        taken.add(stem)
+    return chosen
+
+
+def _in_order(one: Callable[[Path], BatchItem], paths: Sequence[Path], concurrency: int) -> dict[Path, BatchItem]:
+    """At most `concurrency` at a time; nothing new is begun after an error that ends all."""
+    settled: dict[Path, BatchItem] = {}
+    waiting = iter(dict.fromkeys(paths))
+    with ThreadPoolExecutor(max_workers=max(1, concurrency)) as pool:
+        running: dict[Future[BatchItem], Path] = {pool.submit(one, p): p for p in islice(waiting, concurrency)}
+        try:
+            while running:
+                ended, _ = wait(running, return_when=FIRST_COMPLETED)
+                for future in ended:
+                    settled[running.pop(future)] = future.result()
+                    for path in islice(waiting, 1):
+                        running[pool.submit(one, path)] = path
+        except KeyboardInterrupt:
+            stop()
+            raise
+    return settled
+
+
+def _settled(item: BatchItem | None, path: Path, options: Options, directory: Path) -> BatchItem | None:
+    """The earlier run's item, if the file is the same and its result still lies there."""
+    if item is None or not item.ok:
+        return None
+    try:
+        key = _key(path, options)
+    except SourceError:
+        return None
+    if item.content_key != key or not (directory / f"{item.stem}.json").exists():
+        return None
+    return msgspec.structs.replace(item, reused=True)
+
+
+def _key(path: Path, options: Options) -> str:
+    return content_key(read_source(path).digest, options)
+
+
+def _read(parse: Parse, path: Path, stem: str, directory: Path, options: Options, observe: Observe | None) -> BatchItem:
+    try:
+        key = _key(path, options)
+        document = parse(path, observe(str(path)) if observe else None)
+        document.save(directory, stem)
+    except ENDS_ALL:
+        raise
+    except ClientError as error:
+        code = str(error.report().get("worker_code", error.code))
+        return BatchItem(path=str(path), content_key="", status="error", stem=stem, code=code, message=error.message)
+    return BatchItem(
+        path=str(path),
+        content_key=key,
+        status=document.status.value,
+        stem=stem,
+        counts=document.output.counts,
+        degraded=document.output.degraded.count,
+        seconds=round(document.seconds, 3),
+        execution_ms=document.execution_ms,
+    )
+
+
+def _lines(path: Path) -> list[BatchItem]:
+    if not path.exists():
+        return []
+    items = []
+    for line in path.read_bytes().splitlines():
+        try:
+            items.append(msgspec.json.decode(line, type=BatchItem))
+        except msgspec.MsgspecError:
+            continue
+    return items
+
+
+def _ends_in_newline(path: Path) -> bool:
+    with path.open("rb") as file:
+        file.seek(-1, 2)
+        return file.read(1) == b"\n"

@@ -1,0 +1,176 @@
+"""Several jobs' results as one document's, pages in their original order and under their original numbers.
+
+Works on the JSON, so that keys this client does not know survive.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from glmocr_runpod.contract import JsonObject
+from glmocr_runpod.errors import JobFailed
+from glmocr_runpod.plan import Part
+
+DEGRADED_ITEMS_LIMIT = 200
+"""As the worker cuts its list."""
+PAGE_STATUSES = ("ok", "blank", "partial", "failed")
+
+
+@dataclass(frozen=True, slots=True)
+class PartResult:
+    """What became of one part: its `JobOutput` as JSON, or why there is none."""
+
+    part: Part
+    output: JsonObject | None
+    failure: JobFailed | None = None
+
+
+def merge(results: Sequence[PartResult], document: Mapping[str, Any]) -> JsonObject:
+    """One `JobOutput`. `document` has what the whole file says: sha256, size, page_count, content_key, filename.
+
+    At least one part has an output; the pages of a part that has none become `failed` pages.
+    """
+    outputs = [_renumbered(result, index) for index, result in enumerate(results)]
+    first = next(output for output, result in zip(outputs, results, strict=True) if result.output is not None)
+    pages = sorted((page for output in outputs for page in output["pages"]), key=lambda page: page["page"])
+    counts = _counts(outputs, pages)
+    return {
+        **first,
+        "status": _status(pages),
+        "document": _document(first, outputs, pages, document),
+        "markdown": _markdown(outputs),
+        "pages": pages,
+        "counts": counts,
+        "degraded": _degraded(outputs),
+        "usage": _sums([output.get("usage", {}) for output in outputs]),
+        "artifacts": [artifact for output in outputs for artifact in output["artifacts"]],
+        "debug": {"jobs": [output.get("debug", {}) for output in outputs]},
+    }
+
+
+def _renumbered(result: PartResult, index: int) -> JsonObject:
+    if result.output is None:
+        return _unread(result)
+    output = result.output
+    numbers = result.part.numbers
+    if numbers is None:
+        return {"artifacts": [], "pages": [], **output}
+
+    def original(page: int) -> int:
+        return numbers[page - 1] if 1 <= page <= len(numbers) else page
+
+    names = {a["name"]: _artifact_name(a["name"], index) for a in output.get("artifacts", [])}
+    return {
+        **output,
+        "markdown": _relinked(output.get("markdown"), names),
+        "pages": [_page(page, original(page["page"]), names) for page in output.get("pages", [])],
+        "artifacts": [
+            {**a, "name": names[a["name"]], "page": original(a["page"]) if a.get("page") else None}
+            for a in output.get("artifacts", [])
+        ],
+        "degraded": {
+            **output.get("degraded", {"count": 0}),
+            "items": [{**item, "page": original(item["page"])} for item in output.get("degraded", {}).get("items", [])],
+        },
+    }
+
+
+def _page(page: JsonObject, number: int, names: Mapping[str, str]) -> JsonObject:
+    regions = [
+        {**region, "figure": names.get(region["figure"], region["figure"])} if region.get("figure") else region
+        for region in page.get("regions", [])
+    ]
+    return {**page, "page": number, "regions": regions}
+
+
+def _artifact_name(name: str, index: int) -> str:
+    """Two parts both have a page 1, and so a figure of the same name."""
+    folder, slash, file = name.rpartition("/")
+    return f"{folder}{slash}part-{index + 1}-{file}"
+
+
+def _relinked(markdown: str | None, names: Mapping[str, str]) -> str | None:
+    if not markdown or not names:
+        return markdown
+    links = re.compile(r"(?<=\]\()(" + "|".join(re.escape(name) for name in names) + r")(?=\))")
+    return links.sub(lambda match: names[match.group()], markdown)
+
+
+def _unread(result: PartResult) -> JsonObject:
+    """The failed pages of a part without a result. Where its failure brought pages along, those are better."""
+    message = result.failure.message if result.failure else "its job brought no result"
+    code = result.failure.worker_code if result.failure else "unknown_error"
+    pages = [
+        {"page": number, "status": "failed", "reason": "other", "message": f"{code}: {message}"}
+        for number in result.part.covers
+    ]
+    items = [{"page": page["page"], "region": None, "reason": "other", "message": page["message"]} for page in pages]
+    return {
+        "pages": [_PAGE_DEFAULTS | page for page in pages],
+        "markdown": None,
+        "artifacts": [],
+        "counts": {"pages": {"requested": len(pages), "failed": len(pages)}},
+        "degraded": {"count": len(items), "items": items},
+        "debug": {"error": code},
+    }
+
+
+_PAGE_DEFAULTS: JsonObject = {
+    "width": 0,
+    "height": 0,
+    "dpi": None,
+    "angle": 0,
+    "ink": None,
+    "coverage": None,
+    "regions": [],
+    "warnings": [],
+}
+
+
+def _status(pages: Sequence[JsonObject]) -> str:
+    statuses = {page["status"] for page in pages}
+    if statuses <= {"ok", "blank"}:
+        return "complete"
+    return "failed" if statuses == {"failed"} else "partial"
+
+
+def _document(
+    first: JsonObject, outputs: Sequence[JsonObject], pages: Sequence[JsonObject], whole: Mapping[str, Any]
+) -> JsonObject:
+    opened = [output["document"] for output in outputs if output.get("document")]
+    return {
+        **(first.get("document") or {}),
+        **whole,
+        "pages_read": sum(page["status"] != "failed" for page in pages),
+        "repaired": any(document.get("repaired") for document in opened),
+    }
+
+
+def _markdown(outputs: Sequence[JsonObject]) -> str | None:
+    written = [output["markdown"].strip("\n") for output in outputs if output.get("markdown") is not None]
+    if not written:
+        return None
+    text = "\n\n".join(part for part in written if part)
+    return f"{text}\n" if text else ""
+
+
+def _counts(outputs: Sequence[JsonObject], pages: Sequence[JsonObject]) -> JsonObject:
+    counts = [output.get("counts", {}) for output in outputs]
+    by_status = {status: sum(page["status"] == status for page in pages) for status in PAGE_STATUSES}
+    return {
+        "pages": {"requested": len(pages), **by_status},
+        "regions": _sums([count.get("regions", {}) for count in counts]),
+        "characters": sum(count.get("characters", 0) for count in counts),
+    }
+
+
+def _degraded(outputs: Sequence[JsonObject]) -> JsonObject:
+    lists = [output.get("degraded", {}) for output in outputs]
+    items = sorted((item for one in lists for item in one.get("items", [])), key=lambda item: item["page"])
+    return {"count": sum(one.get("count", 0) for one in lists), "items": items[:DEGRADED_ITEMS_LIMIT]}
+
+
+def _sums(parts: Sequence[Mapping[str, Any]]) -> JsonObject:
+    names = list(dict.fromkeys(name for part in parts for name in part))
+    return {name: sum(part.get(name, 0) for part in parts) for name in names}

@@ -1,0 +1,202 @@
+"""The transport ladder: the cheapest and least lossy way to carry a document through the platform's limit.
+
+As it is -> gzip -> upload, where storage is configured -> cut by pages -> Ghostscript for a single page. Flows only.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from glmocr_runpod import pdf
+from glmocr_runpod.contract import Options
+from glmocr_runpod.desk import Desk
+from glmocr_runpod.effects import Flow, call
+from glmocr_runpod.errors import MissingExtra, TooLarge
+from glmocr_runpod.events import Noted
+from glmocr_runpod.identity import content_key, sha256
+from glmocr_runpod.kit import Kit
+from glmocr_runpod.packing import ROOM, gzipped, inline_size
+from glmocr_runpod.pages import chunks, select, spell
+from glmocr_runpod.plan import Carry, Part, Plan, TransportStep
+from glmocr_runpod.sources import Source
+
+
+@dataclass(slots=True)
+class _Work:
+    """One document on its way up the ladder."""
+
+    desk: Desk
+    kit: Kit
+    source: Source
+    data: bytes = field(repr=False)
+    options: Options
+    steps: list[TransportStep] = field(default_factory=list)
+
+    def note(self, step: str, detail: str, *, loud: bool = False, **facts: int | float | str) -> None:
+        self.steps.append(TransportStep(step=step, detail=detail, facts=facts))
+        self.desk.observer(Noted(step, detail, loud, facts))
+
+    def fits(self, data: bytes) -> bool:
+        return inline_size(data) <= self.kit.body_limit - ROOM
+
+
+def prepare(desk: Desk, kit: Kit, source: Source, options: Options) -> Flow[Plan]:
+    """How to send the document. Raises `TooLarge` naming every way that was tried."""
+    key = content_key(source.digest, options)
+    plan = Plan(name=source.name, digest=source.digest, size=len(source.data or b""), content_key=key, parts=())
+    if source.data is None:
+        part = Part(content_key=key, digest=source.digest, carry=Carry.URL, pages=options.pages)
+        return msgspec.structs.replace(plan, parts=(part,))
+    work = _Work(desk, kit, source, source.data, options)
+    page_count = yield from call(lambda: _count(work))
+    numbers = select(options.pages, page_count) if page_count else ()
+    one = yield from call(lambda: _whole(work))
+    if one is not None:
+        parts = _parallel(work, one, numbers)
+    else:
+        parts = yield from call(lambda: _divided(work, numbers))
+    return msgspec.structs.replace(plan, parts=parts, steps=tuple(work.steps), page_count=page_count)
+
+
+def _count(work: _Work) -> int | None:
+    if not pdf.is_pdf(work.data):
+        return 1
+    if not pdf.available():
+        return None
+    try:
+        return pdf.count_pages(work.data)
+    except pdf.PdfError:
+        return None
+
+
+def _whole(work: _Work) -> Part | None:
+    """The document in one piece, if any way carries it so."""
+    part = Part(
+        content_key=content_key(work.source.digest, work.options),
+        digest=work.source.digest,
+        carry=Carry.INLINE,
+        pages=work.options.pages,
+    )
+    if work.fits(work.data):
+        return part
+    packed = gzipped(work.data)
+    if work.fits(packed):
+        work.note("gzip", f"{len(work.data)} -> {len(packed)} bytes", bytes=len(work.data), packed=len(packed))
+        return msgspec.structs.replace(part, carry=Carry.GZIP)
+    work.note(
+        "gzip", f"not enough: {len(packed)} bytes are still over the limit", bytes=len(work.data), packed=len(packed)
+    )
+    if not work.kit.uploads:
+        return None
+    work.note("upload", "to the configured storage", bytes=len(work.data))
+    return msgspec.structs.replace(part, carry=Carry.UPLOAD)
+
+
+def _parallel(work: _Work, part: Part, numbers: Sequence[int]) -> tuple[Part, ...]:
+    """One job, or several that read different pages of the same bytes."""
+    size = work.kit.pages_per_job
+    if not size or len(numbers) <= size:
+        return (msgspec.structs.replace(part, covers=tuple(numbers)),)
+    parts = []
+    for chosen in chunks(numbers, size):
+        options = msgspec.structs.replace(work.options, pages=spell(chosen))
+        key = content_key(work.source.digest, options)
+        parts.append(msgspec.structs.replace(part, content_key=key, pages=options.pages, covers=chosen))
+    work.note("parallel", f"{len(parts)} jobs of at most {size} pages", jobs=len(parts))
+    return tuple(parts)
+
+
+def _divided(work: _Work, numbers: Sequence[int]) -> tuple[Part, ...]:
+    """Several files of fewer pages, each small enough."""
+    if not pdf.is_pdf(work.data):
+        raise _too_large(work, "only a PDF can be divided")
+    if not pdf.available():
+        work.note("split", "needs pip install 'glmocr-runpod[pdf]'", loud=True)
+        raise MissingExtra("the document must be divided: pip install 'glmocr-runpod[pdf]'")
+    if not numbers:
+        raise _too_large(work, "it cannot be opened here, being damaged, encrypted or empty")
+    parts = _cut(work, numbers)
+    if len(parts) > 1:
+        work.note("split", f"{len(parts)} jobs, losslessly by pages", jobs=len(parts), pages=len(numbers))
+    return tuple(parts)
+
+
+def _cut(work: _Work, numbers: Sequence[int]) -> list[Part]:
+    """Halves until each part fits: pages share fonts and pictures, so sizes are known only when they are written."""
+    guess = -(-inline_size(work.data) // (work.kit.body_limit - ROOM))
+    size = max(1, len(numbers) // max(guess, 1))
+    if work.kit.pages_per_job:
+        size = min(size, work.kit.pages_per_job)
+    waiting = chunks(numbers, size)
+    parts: list[Part] = []
+    while waiting:
+        chosen = waiting.pop(0)
+        data = _file_of(work, chosen)
+        carry = _carry(work, data)
+        if carry is None and len(chosen) > 1:
+            waiting[:0] = chunks(chosen, -(-len(chosen) // 2))
+            continue
+        if carry is None:
+            data, carry = _shrunk(work, data, chosen[0])
+        parts.append(_kept(work, data, carry, chosen))
+    return parts
+
+
+def _carry(work: _Work, data: bytes) -> Carry | None:
+    if work.fits(data):
+        return Carry.INLINE
+    return Carry.GZIP if work.fits(gzipped(data)) else None
+
+
+def _file_of(work: _Work, chosen: Sequence[int]) -> bytes:
+    """A file of those pages, compared with the document's own: a part that shows less is never sent."""
+    try:
+        data = pdf.cut(work.data, chosen)
+        before, after = pdf.looks(work.data, chosen), pdf.looks(data)
+    except pdf.PdfError as error:
+        raise _too_large(work, f"it cannot be divided: {error}") from error
+    changes = [pdf.same(was, now) for was, now in zip(before, after, strict=False)]
+    if len(before) != len(after) or any(changes):
+        what = next((change for change in changes if change), "pages are missing")
+        raise _too_large(work, f"dividing it would lose something: {what}")
+    return data
+
+
+def _shrunk(work: _Work, data: bytes, page: int) -> tuple[bytes, Carry]:
+    """One page that is over the limit by itself."""
+    if work.kit.shrinker is None:
+        work.note("ghostscript", f"page {page} needs it: {work.kit.shrinker_missing}", loud=True)
+        raise _too_large(work, f"page {page} alone is over the limit")
+    limit = (work.kit.body_limit - ROOM) * 3 // 4
+    result = work.kit.shrinker(data, limit)
+    if result.dpi is None:
+        work.note("ghostscript", f"page {page} kept as it is: {result.reason}", loud=True)
+        raise _too_large(work, f"page {page} alone is over the limit")
+    detail = f"page {page} resampled to {result.dpi} DPI: {result.reason}"
+    work.note("ghostscript", detail, loud=True, dpi=result.dpi, page=page, bytes=len(result.data))
+    return result.data, Carry.INLINE
+
+
+def _kept(work: _Work, data: bytes, carry: Carry, chosen: Sequence[int]) -> Part:
+    digest = sha256(data)
+    work.desk.ledger.save(digest, data)
+    options = msgspec.structs.replace(work.options, pages=None)
+    return Part(
+        content_key=content_key(digest, options),
+        digest=digest,
+        carry=carry,
+        pages=None,
+        numbers=tuple(chosen),
+        covers=tuple(chosen),
+        kept=True,
+    )
+
+
+def _too_large(work: _Work, why: str) -> TooLarge:
+    tried = "; ".join(f"{step.step}: {step.detail}" for step in work.steps)
+    message = (
+        f"{work.source.name} has {len(work.data)} bytes, over what a request carries, and {why} ({tried}). "
+        "Configure a bucket or the volume for uploads (docs/client.md)"
+    )
+    return TooLarge(message, bytes=len(work.data), steps=[msgspec.to_builtins(step) for step in work.steps])
