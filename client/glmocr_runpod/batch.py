@@ -119,7 +119,9 @@ def stems(paths: Iterable[Path]) -> dict[Path, str]:
     return chosen
 
 
-def _in_order(one: Callable[[Path], BatchItem], paths: Sequence[Path], concurrency: int) -> dict[Path, BatchItem]:
+def _in_order(
+    one: Callable[[Path], BatchItem], paths: Sequence[Path], concurrency: int, stop: Callable[[], None]
+) -> dict[Path, BatchItem]:
     """At most `concurrency` at a time; nothing new is begun after an error that ends all."""
     settled: dict[Path, BatchItem] = {}
     waiting = iter(dict.fromkeys(paths))

@@ -1,0 +1,98 @@
+"""Parts put together: every page once, in order, under its original number; nothing the worker said is dropped."""
+
+import copy
+from typing import Any
+
+import msgspec
+from glmocr_runpod.contract import JobOutput
+from glmocr_runpod.errors import JobFailed
+from glmocr_runpod.merge import PartResult, merge
+from glmocr_runpod.plan import Carry, Part
+
+from handler.schema import JobOutput as WorkersJobOutput
+from tests.contract.golden_files import golden
+
+WHOLE = {"sha256": "f" * 64, "size": 1, "page_count": 9, "content_key": "e" * 64, "filename": "whole.pdf"}
+
+
+def part(*covers: int, own_file: bool = True) -> Part:
+    numbers = covers if own_file else None
+    return Part(content_key="k", digest="d", carry=Carry.INLINE, pages=None, numbers=numbers, covers=covers)
+
+
+def output(*pages: int) -> dict[str, Any]:
+    """The golden result with its pages renumbered."""
+    wire = copy.deepcopy(golden("inline"))
+    for page, number in zip(wire["pages"], pages, strict=True):
+        page["page"] = number
+    wire["degraded"]["items"][0]["page"] = pages[2]
+    wire["degraded"]["items"][1]["page"] = pages[3]
+    wire["artifacts"][0]["page"] = pages[0]
+    wire["markdown"] = f"# First page {pages[0]}\n\n![](figures/page-1-region-1.png)\n"
+    return dict(wire)
+
+
+def test_pages_get_their_original_numbers() -> None:
+    merged = merge(
+        [PartResult(part(6, 7, 8, 9), output(1, 2, 3, 4)), PartResult(part(1, 2, 3, 4), output(1, 2, 3, 4))], WHOLE
+    )
+    assert [page["page"] for page in merged["pages"]] == [1, 2, 3, 4, 6, 7, 8, 9]
+    assert [item["page"] for item in merged["degraded"]["items"]] == [3, 4, 8, 9]
+    assert merged["counts"]["pages"] == {"requested": 8, "ok": 2, "blank": 2, "partial": 2, "failed": 2}
+    assert merged["counts"]["regions"]["found"] == 8
+    assert merged["counts"]["characters"] == 84
+    assert merged["usage"]["prompt_tokens"] == 8000
+    assert merged["status"] == "partial"
+    assert merged["document"]["page_count"] == 9
+    assert merged["document"]["pages_read"] == 6
+    assert merged["document"]["kind"] == "pdf"
+
+
+def test_the_merged_result_keeps_the_contract() -> None:
+    merged = merge([PartResult(part(1, 2, 3, 4), output(1, 2, 3, 4)), _failed(part(5, 6))], WHOLE)
+    WorkersJobOutput.model_validate(merged)
+    msgspec.convert(merged, JobOutput)
+
+
+def test_figures_of_the_same_name_stay_apart() -> None:
+    merged = merge([PartResult(part(*p), output(1, 2, 3, 4)) for p in ((1, 2, 3, 4), (5, 6, 7, 8))], WHOLE)
+    names = [artifact["name"] for artifact in merged["artifacts"]]
+    assert len(set(names)) == len(names) == 4
+    figures = [r["figure"] for p in merged["pages"] for r in p["regions"] if r.get("figure")]
+    assert figures == ["figures/part-1-page-1-region-1.png", "figures/part-2-page-1-region-1.png"]
+    assert set(figures) <= set(names)
+    assert all(f"]({figure})" in merged["markdown"] for figure in figures)
+
+
+def test_a_selection_of_the_same_file_needs_no_numbers() -> None:
+    results = [
+        PartResult(part(1, 2, 3, 4, own_file=False), output(1, 2, 3, 4)),
+        PartResult(part(5, 6, 7, 8, own_file=False), output(5, 6, 7, 8)),
+    ]
+    merged = merge(results, WHOLE)
+    assert [page["page"] for page in merged["pages"]] == list(range(1, 9))
+    assert merged["markdown"].index("page 1") < merged["markdown"].index("page 5")
+
+
+def test_a_part_that_failed_leaves_failed_pages() -> None:
+    merged = merge([_failed(part(1, 2)), PartResult(part(3, 4, 5, 6), output(1, 2, 3, 4))], WHOLE)
+    assert [page["status"] for page in merged["pages"]] == ["failed", "failed", "ok", "blank", "partial", "failed"]
+    assert "engine_unavailable: gone" in merged["pages"][0]["message"]
+    assert merged["degraded"]["count"] == 4
+    assert merged["counts"]["pages"]["failed"] == 3
+
+
+def test_unknown_keys_of_newer_workers_survive() -> None:
+    wire = output(1, 2, 3, 4)
+    wire["pages"][0]["mood"] = "good"
+    merged = merge([PartResult(part(5, 6, 7, 8), wire)], WHOLE)
+    assert merged["pages"][0]["mood"] == "good"
+
+
+def test_markdown_that_nobody_asked_for_stays_absent() -> None:
+    wire = output(1, 2, 3, 4) | {"markdown": None}
+    assert merge([PartResult(part(1, 2, 3, 4), wire)], WHOLE)["markdown"] is None
+
+
+def _failed(missing: Part) -> PartResult:
+    return PartResult(missing, None, JobFailed("gone", worker_code="engine_unavailable", retryable=True))

@@ -1,0 +1,34 @@
+"""Page selections, as the worker reads them."""
+
+import pytest
+from glmocr_runpod.errors import ConfigError
+from glmocr_runpod.pages import chunks, select, spell
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handler.page_ranges import select_pages
+
+
+@given(st.sets(st.integers(1, 60), min_size=1))
+def test_spelling_and_selecting_are_inverse(numbers: set[int]) -> None:
+    assert select(spell(sorted(numbers)), 60) == tuple(sorted(numbers))
+
+
+@pytest.mark.parametrize("spec", [None, "", "1-3,7,10-", "5", "-3", "2-2,2", "9-100", " 1 , 3 "])
+def test_the_worker_selects_the_same(spec: str | None) -> None:
+    assert select(spec, 12) == select_pages(spec, 12)
+
+
+@pytest.mark.parametrize("spec", ["x", "1,,2", "1-2-3", "-"])
+def test_nonsense_is_named(spec: str) -> None:
+    with pytest.raises(ConfigError, match="pages"):
+        select(spec, 5)
+
+
+@given(st.integers(1, 300), st.integers(1, 50))
+def test_chunks_are_even_and_whole(count: int, size: int) -> None:
+    made = chunks(range(1, count + 1), size)
+    lengths = {len(chunk) for chunk in made}
+    assert [number for chunk in made for number in chunk] == list(range(1, count + 1))
+    assert max(lengths) <= size
+    assert max(lengths) - min(lengths) <= 1
