@@ -1,0 +1,60 @@
+from pathlib import Path
+
+import numpy as np
+import pymupdf
+import pytest
+
+from handler.geometry import PixelBox
+from handler.layout.cdla import Cdla, in_order, is_printed_text
+from handler.layout.detector import Detection, Pixels
+from handler.schema import Label
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+
+
+@pytest.fixture(scope="module")
+def detector() -> Cdla:
+    return Cdla()
+
+
+def page(name: str, number: int) -> Pixels:
+    with pymupdf.open(EXAMPLES / name) as document:
+        pixmap = document[number].get_pixmap(dpi=150)
+        return np.frombuffer(pixmap.samples, np.uint8).reshape(pixmap.height, pixmap.width, 3)
+
+
+@pytest.mark.parametrize("name", ["agreement.pdf", "scan.pdf"])
+def test_a_page_with_a_table(detector: Cdla, name: str) -> None:
+    [found] = detector.detect([page(name, 1)])
+    labels = [d.label for d in found]
+    assert labels[0] is Label.HEADER
+    assert labels[-1] is Label.FOOTER
+    assert labels.count(Label.TABLE) == 1
+    tops = [d.box.y0 for d in found]
+    assert tops == sorted(tops)
+
+
+@pytest.mark.parametrize("name", ["agreement.pdf", "scan.pdf"])
+def test_two_columns_are_two_regions_and_the_left_one_comes_first(detector: Cdla, name: str) -> None:
+    [found] = detector.detect([page(name, 2)])
+    columns = [d.box for d in found if d.label is Label.TEXT and d.box.height > 250]
+    assert len(columns) == 2
+    assert columns[0].x1 < columns[1].x0
+
+
+def test_a_white_page_has_no_regions(detector: Cdla) -> None:
+    assert detector.detect([np.full((800, 600, 3), 255, np.uint8)]) == [[]]
+
+
+def test_printed_text_is_told_from_a_picture() -> None:
+    text = page("agreement.pdf", 0)
+    assert is_printed_text(text)
+    gradient = np.broadcast_to(np.linspace(0, 255, 600, dtype=np.uint8)[None, :, None], (400, 600, 3))
+    assert not is_printed_text(np.ascontiguousarray(gradient))
+
+
+def test_headers_come_first_and_footers_last_wherever_they_stand() -> None:
+    body = Detection(Label.TEXT, PixelBox(0, 0, 500, 90), 0.9)
+    footer = Detection(Label.FOOTER, PixelBox(0, 100, 500, 190), 0.9)
+    header = Detection(Label.HEADER, PixelBox(0, 200, 500, 290), 0.9)
+    assert in_order([footer, body, header]) == [header, body, footer]
