@@ -184,6 +184,14 @@ def forbid_hub() -> None:
     os.environ |= {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
 
 
+def secret_from(name: str) -> str:
+    """The value of the variable a command line names for its key. Raises `SettingsError` when it is not set."""
+    value = os.environ.get(name)
+    if not value:
+        raise SettingsError(f"{name} is not set or empty, but it was named as the variable that holds the key")
+    return value
+
+
 def _complaint(loc: tuple[int | str, ...], value: object, message: str) -> str:
     name = str(loc[0]).upper() if loc else "environment"
     shown = "***" if "KEY" in name else repr(value)
