@@ -11,7 +11,7 @@ import cv2
 import numpy as np
 import simplejpeg
 
-from handler.documents.ink import SAMPLES, Inked, measure
+from handler.documents.ink import Inked, measure
 from handler.documents.page import Crop, Cut, CutRequest
 from handler.geometry import PixelBox
 from handler.layout.detector import Pixels
@@ -41,7 +41,7 @@ def cut(page: Pixels, request: CutRequest) -> Cut:
     if request.variant:
         box = _grown(box).clamped(width, height)
     region = page[box.y0 : box.y1, box.x0 : box.x1]
-    inked = measure(region, SAMPLES // 16)
+    inked = measure(region)
     crops = tuple(_encoded(tile) for tile in _tiles(_padded(region, inked)))
     return Cut(crops, inked.ink, inked.contrast)
 

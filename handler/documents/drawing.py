@@ -1,22 +1,22 @@
 """One page into shared memory, by whichever engine draws it. Runs in render processes only."""
 
+from dataclasses import replace
 from functools import lru_cache
 
 import cv2
 import numpy as np
 
 from handler.documents import images, mupdf, pdfium
-from handler.documents.buffers import attached
+from handler.documents.buffers import MappedPage, mapped_page
 from handler.documents.complaints import page_warnings, tell_of_loss
 from handler.documents.failures import RenderFailure
-from handler.documents.ink import page_ink
+from handler.documents.ink import ink_mask, ink_share
 from handler.documents.mupdf import MuPdf
 from handler.documents.page import OpenedDocument, StagedDocument
 from handler.documents.pdfium import Pdfium
 from handler.documents.scale import Scale, page_scale
 from handler.documents.work import Drawn, PageJob, PdfEngine
 from handler.errors import DocumentUnreadable
-from handler.layout.detector import Pixels
 from handler.schema import DocumentKind, PageWarning, Reason
 
 OPEN_DOCUMENTS = 4
@@ -58,9 +58,9 @@ def draw_page(job: PageJob) -> Drawn:
 def _draw_first(job: PageJob) -> Drawn:
     opened = _mupdf(job.document)
     scale, width, height = _size(opened, job)
-    with attached(job.handle, width, height, writable=True) as target:
-        complaints = opened.draw(job.page - 1, scale, job.angle, target)
-        drawn = Drawn(width, height, scale.dpi, page_ink(target), scale.warnings + page_warnings(complaints))
+    with mapped_page(job.handle, width, height) as target:
+        complaints = opened.draw(job.page - 1, scale, job.angle, target.pixels)
+        drawn = Drawn(width, height, scale.dpi, _marked(target), scale.warnings + page_warnings(complaints))
         white = drawn.ink == 0
         doubtful = white and (complaints or opened.repaired or opened.has_pictures(job.page - 1))
         if not (doubtful or tell_of_loss(complaints)):
@@ -73,30 +73,29 @@ def _draw_first(job: PageJob) -> Drawn:
     return drawn
 
 
-def _other_reading(job: PageJob, first: Drawn, target: Pixels) -> Drawn | None:
+def _other_reading(job: PageJob, first: Drawn, target: MappedPage) -> Drawn | None:
     """The page by the second engine, if it shows clearly more; then it replaces the first in `target`."""
-    other = np.empty_like(target)
+    other = np.empty_like(target.pixels)
     try:
         opened = _pdfium(job.document)
         scale, width, height = _size(opened, job)
-        if (height, width) != target.shape[:2]:
+        if (height, width) != other.shape[:2]:
             return None
         opened.draw(job.page - 1, scale, job.angle, other)
     except (*pdfium.FAILURES, RenderFailure):
         return None
-    ink = page_ink(other)
-    if ink <= first.ink * MORE_INK:
+    if ink_share(ink_mask(other)) <= first.ink * MORE_INK:
         return None
-    np.copyto(target, other)
-    return Drawn(first.width, first.height, first.dpi, ink, (*first.warnings, _second_renderer("shows more")))
+    np.copyto(target.pixels, other)
+    return replace(first, ink=_marked(target), warnings=(*first.warnings, _second_renderer("shows more")))
 
 
 def _draw_second(job: PageJob) -> Drawn:
     opened = _pdfium(job.document)
     scale, width, height = _size(opened, job)
-    with attached(job.handle, width, height, writable=True) as target:
-        opened.draw(job.page - 1, scale, job.angle, target)
-        ink = page_ink(target)
+    with mapped_page(job.handle, width, height) as target:
+        opened.draw(job.page - 1, scale, job.angle, target.pixels)
+        ink = _marked(target)
     if ink == 0:
         raise RenderFailure(Reason.PAGE_DAMAGED, "one engine cannot draw the page, the other draws it white")
     return Drawn(width, height, scale.dpi, ink, (*scale.warnings, _second_renderer("alone can draw the page")))
@@ -108,12 +107,18 @@ def _draw_picture(job: PageJob) -> Drawn:
     height, width = pixels.shape[:2]
     if job.angle in (90, 270):
         height, width = width, height
-    with attached(job.handle, width, height, writable=True) as target:
+    with mapped_page(job.handle, width, height) as target:
         if job.angle:
-            cv2.rotate(pixels, _TURNS[job.angle], dst=target)
+            cv2.rotate(pixels, _TURNS[job.angle], dst=target.pixels)
         else:
-            np.copyto(target, pixels)
-        return Drawn(width, height, None, page_ink(target), picture.warnings)
+            np.copyto(target.pixels, pixels)
+        return Drawn(width, height, None, _marked(target), picture.warnings)
+
+
+def _marked(page: MappedPage) -> float:
+    """Write the page's ink mask; returns the share of ink."""
+    np.copyto(page.mask, ink_mask(page.pixels))
+    return ink_share(page.mask)
 
 
 def _size(opened: MuPdf | Pdfium, job: PageJob) -> tuple[Scale, int, int]:

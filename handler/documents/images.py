@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageFile, ImageOps, UnidentifiedImageError
 
 from handler.documents.failures import RenderFailure
-from handler.documents.ink import page_ink
+from handler.documents.ink import ink_mask, ink_share
 from handler.documents.page import OpenedDocument
 from handler.documents.scale import image_scale, scaled_down
 from handler.errors import DocumentTooLarge, DocumentUnreadable
@@ -163,10 +163,10 @@ def _eight_bit(values: NDArray[np.generic]) -> NDArray[np.uint8]:
 def _flattened(image: Image.Image) -> Pixels:
     """Alpha over white; over black where white would swallow light ink."""
     white = _over(image, 255)
-    if page_ink(white) > _NO_INK:
+    if ink_share(ink_mask(white)) > _NO_INK:
         return white
     black = _over(image, 0)
-    return black if page_ink(black) > _NO_INK else white
+    return black if ink_share(ink_mask(black)) > _NO_INK else white
 
 
 def _over(image: Image.Image, paper: int) -> Pixels:

@@ -11,17 +11,17 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from handler.documents.buffers import Mask, mask_shape
 from handler.documents.page import Coverage
 from handler.geometry import PixelBox
 from handler.layout.detector import Pixels
 
 INK_STEP = 40
 """Grey levels between paper and ink. Bleed-through and JPEG noise stay below, pencil above."""
-SAMPLES = 1_000_000
-"""Pixels looked at per page; per region a sixteenth of it."""
+REGION_SAMPLES = 25_000
+"""Pixels of a region that are looked at."""
 
 _CONTRAST_PIXELS = 20
-_PAPER_SAMPLES = 65_536
 _BOX_MARGIN = 4 / 1000
 """Strokes reach out of boxes by this share of the page's longer side."""
 _JOIN = 12 / 1000
@@ -34,7 +34,6 @@ _SMALLEST = 6 / 1000
 _MOST_AREAS = 24
 _PAD = 3
 
-Grey: TypeAlias = NDArray[np.uint8]
 Area: TypeAlias = tuple[int, int, int, int]
 """x0, y0, x1, y1 in pixels of a mask."""
 
@@ -51,9 +50,11 @@ class Inked:
     """Grey level of the paper, 0 to 255."""
 
 
-def measure(pixels: Pixels, samples: int = SAMPLES) -> Inked:
-    """Ink, contrast and paper of some pixels (height x width x 3), looking at no more than about `samples` of them."""
-    histogram = _histogram(_grey(pixels, samples))
+def measure(region: Pixels) -> Inked:
+    """Ink, contrast and paper of a region (height x width x 3), by a sample of its pixels."""
+    height, width = region.shape[:2]
+    step = max(1, round((width * height / REGION_SAMPLES) ** 0.5))
+    histogram = _histogram(_grey(region, max(1, height // step), max(1, width // step)))
     paper = int(histogram.argmax())
     levels = np.abs(np.arange(256) - paper)
     ink = float(histogram[levels > INK_STEP].sum() / histogram.sum())
@@ -62,18 +63,25 @@ def measure(pixels: Pixels, samples: int = SAMPLES) -> Inked:
     return Inked(ink, float(255 - strong[0]) / 255, paper)
 
 
-def page_ink(pixels: Pixels) -> float:
+def ink_mask(page: Pixels) -> Mask:
+    """Where a page carries ink."""
+    grey = _grey(page, *mask_shape(page.shape[1], page.shape[0]))
+    paper = int(_histogram(np.ascontiguousarray(grey[::2, ::2])).argmax())
+    like_paper = cv2.inRange(grey, max(0, paper - INK_STEP), min(255, paper + INK_STEP))
+    return np.bitwise_not(np.asarray(like_paper, np.uint8))
+
+
+def ink_share(mask: Mask) -> float:
     """Share of a page's pixels that carry ink, 0 to 1."""
-    return float(cv2.countNonZero(mask)) / mask.size if (mask := _mask(pixels)).size else 0.0
+    return cv2.countNonZero(mask) / mask.size
 
 
-def coverage(pixels: Pixels, boxes: Sequence[PixelBox]) -> Coverage:
-    """How much of the page's ink lies inside `boxes`, and the areas outside that are worth reading."""
-    height, width = pixels.shape[:2]
-    mask = _mask(pixels)
+def coverage(mask: Mask, boxes: Sequence[PixelBox], width: int, height: int) -> Coverage:
+    """How much of the ink of a page of `width` x `height` pixels lies inside `boxes`, and which areas are missed."""
     total = cv2.countNonZero(mask)
     if total == 0:
         return Coverage(1.0)
+    mask = mask.copy()
     step = width / mask.shape[1]
     erased = [_erase(mask, box.clamped(width, height), step) for box in boxes]
     covered = 1 - cv2.countNonZero(mask) / total
@@ -81,7 +89,7 @@ def coverage(pixels: Pixels, boxes: Sequence[PixelBox]) -> Coverage:
     return Coverage(covered, tuple(sorted(areas, key=lambda box: (box.y0, box.x0))))
 
 
-def _erase(mask: Grey, box: PixelBox, step: float) -> Area:
+def _erase(mask: Mask, box: PixelBox, step: float) -> Area:
     """Take a box and the strokes that reach out of it off the mask; returns what was taken."""
     margin = round(_BOX_MARGIN * max(mask.shape))
     x0, y0 = (max(0, int(corner / step) - margin) for corner in (box.x0, box.y0))
@@ -90,7 +98,7 @@ def _erase(mask: Grey, box: PixelBox, step: float) -> Area:
     return x0, y0, x1, y1
 
 
-def _areas(mask: Grey, erased: Sequence[Area]) -> list[Area]:
+def _areas(mask: Mask, erased: Sequence[Area]) -> list[Area]:
     """Areas of ink that belongs together. Specks, rules, scan edges and the ends of erased strokes are left out."""
     longer = max(mask.shape)
     reach = max(3, round(_JOIN * longer))
@@ -154,21 +162,11 @@ def _on_page(area: Area, step: float, width: int, height: int) -> PixelBox:
     ).clamped(width, height)
 
 
-def _mask(pixels: Pixels) -> Grey:
-    grey = _grey(pixels, SAMPLES)
-    paper = int(_histogram(_grey(pixels, _PAPER_SAMPLES)).argmax())
-    like_paper = cv2.inRange(grey, max(0, paper - INK_STEP), min(255, paper + INK_STEP))
-    return np.bitwise_not(np.asarray(like_paper, np.uint8))
-
-
-def _grey(pixels: Pixels, samples: int) -> Grey:
-    height, width = pixels.shape[:2]
-    step = max(1, round((width * height / samples) ** 0.5))
-    if step > 1:
-        size = (max(1, width // step), max(1, height // step))
-        pixels = np.asarray(cv2.resize(pixels, size, interpolation=cv2.INTER_NEAREST), np.uint8)
+def _grey(pixels: Pixels, rows: int, columns: int) -> NDArray[np.uint8]:
+    if (rows, columns) != pixels.shape[:2]:
+        pixels = np.asarray(cv2.resize(pixels, (columns, rows), interpolation=cv2.INTER_NEAREST), np.uint8)
     return np.asarray(cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY), np.uint8)
 
 
-def _histogram(grey: Grey) -> NDArray[np.float32]:
+def _histogram(grey: NDArray[np.uint8]) -> NDArray[np.float32]:
     return np.asarray(cv2.calcHist([grey], [0], None, [256], [0, 256]).ravel(), np.float32)

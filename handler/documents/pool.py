@@ -11,7 +11,7 @@ from typing import ParamSpec, TypeVar
 from pebble import ProcessExpired, ProcessPool
 
 from handler.documents import remote
-from handler.documents.buffers import CHANNELS, PageBuffer
+from handler.documents.buffers import CHANNELS, BufferStore
 from handler.documents.failures import RenderFailure
 from handler.documents.page import Coverage, Cut, CutRequest, OpenedDocument, PageImage, StagedDocument
 from handler.documents.work import Drawn, PageJob, PdfEngine
@@ -33,7 +33,7 @@ class RenderPool:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._buffers: dict[str, PageBuffer] = {}
+        self._buffers = BufferStore(settings.max_page_pixels * CHANNELS, spare=2 * settings.render_processes)
         self._pool: ProcessPool | None = None
 
     def __enter__(self) -> "RenderPool":
@@ -43,11 +43,10 @@ class RenderPool:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for handle in list(self._buffers):
-            self._drop(handle)
         if self._pool is not None:
             self._pool.stop()
             self._pool.join()
+        self._buffers.close()
 
     async def open(self, document: StagedDocument) -> OpenedDocument:
         """See `Renderer.open`."""
@@ -63,8 +62,7 @@ class RenderPool:
 
     async def render(self, document: StagedDocument, page: int, dpi: int, angle: int = 0) -> PageImage:
         """See `Renderer.render`."""
-        buffer = PageBuffer(self._settings.max_page_pixels * CHANNELS)
-        self._buffers[buffer.handle] = buffer
+        buffer = self._buffers.take()
         job = PageJob(document, page, dpi, angle, self._settings.max_page_pixels, buffer.handle)
         kept = False
         try:
@@ -72,7 +70,7 @@ class RenderPool:
             kept = True
         finally:
             if not kept:
-                self._drop(buffer.handle)
+                self._buffers.discard(job.handle)
         return PageImage(buffer.handle, drawn.width, drawn.height, drawn.dpi, drawn.ink, angle, drawn.warnings)
 
     async def cut(self, image: PageImage, requests: Sequence[CutRequest]) -> list[Cut]:
@@ -93,12 +91,7 @@ class RenderPool:
 
     def release(self, image: PageImage) -> None:
         """See `Renderer.release`."""
-        self._drop(image.handle)
-
-    def _drop(self, handle: str) -> None:
-        buffer = self._buffers.pop(handle, None)
-        if buffer is not None:
-            buffer.close()
+        self._buffers.give_back(image.handle, image.nbytes)
 
     async def _open(self, document: StagedDocument, engine: PdfEngine) -> OpenedDocument:
         try:

@@ -58,25 +58,25 @@ def draw_page(job: PageJob) -> Drawn:
 def cut_regions(image: PageImage, requests: Sequence[CutRequest]) -> list[Cut]:
     """See `Renderer.cut`."""
     from handler.documents import crops
-    from handler.documents.buffers import attached
+    from handler.documents.buffers import mapped_pixels
 
-    with attached(image.handle, image.width, image.height) as page:
+    with mapped_pixels(image.handle, image.width, image.height) as page:
         return [crops.cut(page, request) for request in requests]
 
 
 def find_missed(image: PageImage, boxes: Sequence[PixelBox]) -> Coverage:
     """See `Renderer.coverage`."""
     from handler.documents import ink
-    from handler.documents.buffers import attached
+    from handler.documents.buffers import mapped_mask
 
-    with attached(image.handle, image.width, image.height) as page:
-        return ink.coverage(page, boxes)
+    with mapped_mask(image.handle, image.width, image.height) as mask:
+        return ink.coverage(mask, boxes, image.width, image.height)
 
 
 def cut_figure(image: PageImage, box: PixelBox) -> bytes:
     """See `Renderer.figure`."""
     from handler.documents import crops
-    from handler.documents.buffers import attached
+    from handler.documents.buffers import mapped_pixels
 
-    with attached(image.handle, image.width, image.height) as page:
+    with mapped_pixels(image.handle, image.width, image.height) as page:
         return crops.figure(page, box)
