@@ -87,12 +87,13 @@ def test_only_settings_reads_the_environment() -> None:
     assert readers <= {"handler/settings.py", *runs_inside_sglang}
 
 
-def test_one_broad_except() -> None:
+def test_one_broad_except_that_does_not_raise_again() -> None:
     broad = [
         name_of(path)
         for path in modules()
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.ExceptHandler)
+        and not (isinstance(node.body[-1], ast.Raise) and node.body[-1].exc is None)
         and (node.type is None or (isinstance(node.type, ast.Name) and node.type.id in ("Exception", "BaseException")))
     ]
     assert broad == ["handler/worker.py"]
