@@ -33,7 +33,7 @@ async def demo(documents: list[str]) -> int:
             except (TimeoutError, RuntimeError) as error:
                 print(f"the worker did not start: {error}", *_last_lines(logs), sep="\n", file=sys.stderr)
                 return 1
-            return await _client(emulator, documents)
+            return await _client(emulator, documents, Path(folder) / "state")
 
 
 def _worker_settings(folder: Path) -> dict[str, str]:
@@ -46,14 +46,15 @@ def _worker_settings(folder: Path) -> dict[str, str]:
     }
 
 
-async def _client(emulator: Emulator, documents: list[str]) -> int:
-    """The client as anyone would call it, in a process of its own."""
+async def _client(emulator: Emulator, documents: list[str], state: Path) -> int:
+    """The client as anyone would call it, in a process of its own; what it remembers ends with the demo."""
     environment = {
         **os.environ,
         "PYTHONPATH": str(ROOT / "client"),
         "RUNPOD_API_URL": emulator.base_url,
         "RUNPOD_ENDPOINT_ID": emulator.endpoint,
         "RUNPOD_API_KEY": emulator.api_key,
+        "GLMOCR_STATE_DIR": str(state),
     }
     client = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "glmocr_runpod", "parse", *documents, "-o", OUT, env=environment, cwd=ROOT
