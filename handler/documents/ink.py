@@ -104,24 +104,26 @@ def _areas(mask: Mask, erased: Sequence[Area]) -> list[Area]:
     reach = max(3, round(_JOIN * longer))
     joined = cv2.morphologyEx(mask, cv2.MORPH_CLOSE, np.ones((reach, reach), np.uint8), borderValue=0)
     _, _, stats, _ = cv2.connectedComponentsWithStats(joined, connectivity=8)
-    found: list[Area] = [(x, y, x + w, y + h) for x, y, w, h, _ in stats[1:].tolist()]
+    found: list[tuple[Area, int]] = [((x, y, x + w, y + h), filled) for x, y, w, h, filled in stats[1:].tolist()]
     scrap = round(_SCRAP * longer)
     kept = [
         area
-        for area in found
-        if _worth_reading(area, mask.shape)
+        for area, filled in found
+        if _worth_reading(area, filled, mask.shape)
         and (_length(area) > scrap or not any(_near(area, taken, 2) for taken in erased))
     ]
     merged = _merged(kept, reach)
     return merged if len(merged) <= _MOST_AREAS else [_united(merged)]
 
 
-def _worth_reading(area: Area, shape: tuple[int, ...]) -> bool:
+def _worth_reading(area: Area, filled: int, shape: tuple[int, ...]) -> bool:
+    """`filled`: pixels of joined ink. A rule on a crooked scan has a tall box, but is as thin as ever."""
     x0, y0, x1, y1 = area
     height, width = shape[:2]
     at_edge = x0 == 0 or y0 == 0 or x1 == width or y1 == height
     thinnest = max(2, round((_EDGE if at_edge else _THIN) * max(shape)))
-    return min(x1 - x0, y1 - y0) >= thinnest and _length(area) >= max(4, round(_SMALLEST * max(shape)))
+    thickness = min(x1 - x0, y1 - y0, filled / _length(area))
+    return thickness >= thinnest and _length(area) >= max(4, round(_SMALLEST * max(shape)))
 
 
 def _merged(areas: Sequence[Area], reach: int) -> list[Area]:
