@@ -181,6 +181,13 @@ class HttpEngine:
         async with self._get("/v1/models") as response:
             return response is not None
 
+    async def ready(self) -> bool:
+        """Whether a healthy engine that takes our key answers here: somebody else may have taken the port meanwhile."""
+        if not await self.healthy():
+            return False
+        async with self._get("/v1/models", ok_only=False) as response:
+            return response is not None and response.status not in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
+
     async def describe(self) -> EngineFacts:
         """Ask the engine about itself and keep the answer as `facts`."""
         async with self._get("/server_info") as response:

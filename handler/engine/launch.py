@@ -87,7 +87,7 @@ class EngineBoot:
 
     async def _child_ready(self, server: EngineServer, timeout_s: float) -> HttpEngine:
         async with self._client(server.url, server) as engine:
-            await server.wait_ready(engine.healthy, timeout_s)
+            await server.wait_ready(engine.ready, timeout_s)
             await engine.describe()
             return engine
 
@@ -121,7 +121,7 @@ def start_engine(settings: Settings) -> EngineBoot:
 
 async def _wait_external(engine: HttpEngine, deadline_s: float) -> None:
     deadline = time.monotonic() + deadline_s
-    while not await engine.healthy():
+    while not await engine.ready():
         if time.monotonic() > deadline:
             raise EngineStartError(
                 f"the engine at {engine.url} did not answer for {deadline_s:.0f} s; check ENGINE_URL"
