@@ -44,7 +44,7 @@ def test_the_labels_come_from_the_checkpoint(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("config", [{}, {"id2label": None}, {"id2label": {}}, {"id2label": {"0": "LABEL_0"}}, []])
 def test_a_checkpoint_without_names_is_refused_since_nothing_would_be_found(tmp_path: Path, config: object) -> None:
-    with pytest.raises(ModelError, match="id2label|labels that are not"):
+    with pytest.raises(ModelError, match=r"id2label|labels that are not"):
         checkpoint_labels(write_config(tmp_path, config))
 
 
