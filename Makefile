@@ -4,8 +4,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
+SHELL_FILES = $(shell grep -lE '^\#!.*bash' start.sh .ci/run scripts/*)
 
-.PHONY: help demo test lint format docs lock clean test-chaos bench bench-quick
+.PHONY: help demo test lint format docs lock clean test-chaos test-image bench bench-quick
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -35,11 +36,15 @@ bench: $(VENV)/.test ## Stock glmocr and this worker on a simulated engine, abou
 bench-quick: $(VENV)/.test ## The short scenarios once, about two minutes
 	$(BIN)/python -m bench --quick
 
-lint: $(VENV)/.test ## Style, types, shell
+test-image: $(VENV)/.test ## Build the image on a stand-in base and let it serve a job (root, buildah, debootstrap)
+	$(BIN)/python -m pytest -n 0 -m image tests/image
+
+lint: $(VENV)/.test ## Style, types, shell, image, workflows
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/shellcheck start.sh .ci/run
+	$(BIN)/shellcheck $(SHELL_FILES)
+	$(BIN)/hadolint Dockerfile
 
 format: $(VENV)/.test ## Rewrite to the project's style
 	$(BIN)/ruff check --fix .
