@@ -1,5 +1,6 @@
 """What became of a page: its ledger entry, what belongs to it, and what can be said about it afterwards."""
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -59,8 +60,8 @@ def figure_name(page: int, region: int) -> str:
 
 def characters_of(page: PageResult) -> int:
     """Letters and digits in regions that were read."""
-    read = (region.text for region in page.regions if region.status is not RegionStatus.SKIPPED)
-    return sum(character.isalnum() for text in read for character in text)
+    read = "".join(region.text for region in page.regions if region.status is not RegionStatus.SKIPPED)
+    return sum(count for character, count in Counter(read).items() if character.isalnum())
 
 
 def yields_little(page: PageResult) -> bool:

@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -137,9 +138,14 @@ def _note(text: str, asked: Asked) -> tuple[Reason | None, str | None]:
 
 def foreign_script(text: str) -> str | None:
     """The commonest script of `text` that the model was not made for, if enough of the letters belong to such."""
-    letters = [unicodedata.name(c, "UNKNOWN").split()[0].split("-")[0] for c in text if c.isalpha() and not c.isascii()]
-    foreign = [script for script in letters if script not in SCRIPTS]
-    total = len(letters) + sum(c.isascii() and c.isalpha() for c in text)
-    if not foreign or len(foreign) < FOREIGN_SHARE * total:
+    if text.isascii():
         return None
-    return max(sorted(set(foreign)), key=foreign.count)
+    letters = Counter({c: count for c, count in Counter(text).items() if c.isalpha()})
+    foreign: Counter[str] = Counter()
+    for letter, count in letters.items():
+        script = unicodedata.name(letter, "UNKNOWN").split()[0].split("-")[0]
+        if not letter.isascii() and script not in SCRIPTS:
+            foreign[script] += count
+    if not foreign or foreign.total() < FOREIGN_SHARE * letters.total():
+        return None
+    return max(sorted(foreign), key=foreign.__getitem__)
