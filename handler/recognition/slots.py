@@ -9,9 +9,9 @@ One `RegionSlots` for the whole process, shared by all jobs:
 * Otherwise the next slot goes to the job with the fewest regions in the engine: a short document does not wait
   for a long one. Within the job the longest of the `look_ahead` oldest regions goes first, so tables do not form
   the tail; a region is overtaken at most `look_ahead - 1` times.
-* The limit starts at 1.5 x the engine's slots and follows its load. `observe` (or the task `follow`, which polls)
-  lets it grow while the engine's queue is empty and shrink while more queues than runs. An `EngineBusy` that
-  leaves the block, or `pushed_back()`, lowers it at once.
+* The limit starts at 1.5 x the engine's slots and follows its load: `observe`, called about once a second, lets it
+  grow while the engine's queue is empty and shrink while more queues than runs. An `EngineBusy` that leaves the
+  block, or `pushed_back()`, lowers it at once.
 
 Wait between retries outside the block, so that a region that backs off holds no slot.
 """
@@ -24,7 +24,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
-from handler.engine.api import Engine, EngineBusy, EngineLoad
+from handler.engine.api import EngineBusy, EngineLoad
 
 LOOK_AHEAD = 256
 """Regions of one job among which the longest goes first; more gained nothing in the simulated engine."""
@@ -86,7 +86,8 @@ class RegionSlots:
     """The process-wide limit of regions in the engine.
 
     `engine_slots`: how many the engine runs at once, None where it does not say. `fixed`: the operator's own limit,
-    which only push-backs lower, for a while. `clock`: monotonic seconds.
+    which only push-backs lower, for a while. `look_ahead`: of jobs yet to come; 1 is first in, first out. `clock`:
+    monotonic seconds.
     """
 
     def __init__(
@@ -101,7 +102,7 @@ class RegionSlots:
         self._start = self._limit = fixed or max(1, int(known * OVERCOMMIT))
         self._ceiling = fixed or known * MOST_OVERCOMMIT
         self._floor = fixed or min(SMALLEST_LIMIT, self._limit)
-        self._look_ahead = look_ahead
+        self.look_ahead = look_ahead
         self._clock = clock
         self._jobs: dict[Hashable, _JobQueue] = {}
         self._in_flight = 0
@@ -127,7 +128,7 @@ class RegionSlots:
     @asynccontextmanager
     async def slot(self, job: Hashable, cost: float = 0.0) -> AsyncIterator[None]:
         """Hold one slot. `cost` ranks the job's own regions, in any one unit; answer tokens are a good one."""
-        queue = self._jobs.setdefault(job, _JobQueue(self._look_ahead))
+        queue = self._jobs.setdefault(job, _JobQueue(self.look_ahead))
         await self._acquire(job, queue, cost)
         try:
             yield
@@ -196,10 +197,3 @@ class RegionSlots:
             self._grants += 1
             queue.last_grant = self._grants
             turn.set_result(None)
-
-
-async def follow(engine: Engine, slots: RegionSlots, interval_s: float = 1.0) -> None:
-    """Let `slots` follow `engine`'s load until cancelled."""
-    while True:
-        await asyncio.sleep(interval_s)
-        slots.observe(await engine.load())

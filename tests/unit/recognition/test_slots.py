@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handler.engine.api import EngineBusy, EngineLoad
-from handler.recognition.slots import PUSH_BACK_PAUSE_S, RECOVERY_PAUSE_S, RegionSlots, follow
+from handler.recognition.slots import PUSH_BACK_PAUSE_S, RECOVERY_PAUSE_S, RegionSlots
 
 
 class Clock:
@@ -189,23 +189,6 @@ async def test_the_operators_limit_neither_grows_nor_shrinks() -> None:
         floor.slots.observe(load)
     assert floor.slots.limit == 2
     await floor.clear()
-
-
-async def test_follow_asks_the_engine() -> None:
-    class Crowded:
-        def __init__(self) -> None:
-            self.asked = asyncio.Semaphore(0)
-
-        async def load(self) -> EngineLoad:
-            self.asked.release()
-            return EngineLoad(running=4, queued=500)
-
-    engine, slots = Crowded(), RegionSlots(engine_slots=64)
-    task = asyncio.create_task(follow(engine, slots, interval_s=0.0))  # type: ignore[arg-type]
-    for _ in range(5):
-        await engine.asked.acquire()
-    task.cancel()
-    assert slots.limit < 96
 
 
 @given(
