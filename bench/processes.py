@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,16 +41,37 @@ def cpu_seconds(pid: int) -> float:
 
 
 def memory_mb(pid: int) -> tuple[float, int]:
-    """Proportional set size of the tree (each shared page counted once in the sum), and how many processes."""
-    kilobytes = count = 0
+    """Memory of the tree, each shared page counted once, and how many processes.
+
+    Proportional shares of private and file pages, and the memory files that hold page pixels, mapped or not.
+    """
+    kilobytes = 0.0
+    count = 0
+    files: dict[int, int] = {}
     for process in tree(pid):
         try:
-            lines = Path(f"/proc/{process.pid}/smaps_rollup").read_text().splitlines()
-            kilobytes += next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
-        except (FileNotFoundError, ProcessLookupError, StopIteration):
+            shares = dict(_rollup(process.pid))
+            files |= dict(_memory_files(process.pid))
+        except (FileNotFoundError, ProcessLookupError):
             continue
         count += 1
-    return kilobytes / 1024, count
+        kilobytes += shares.get("Pss_Anon:", 0) + shares.get("Pss_File:", 0)
+    return (kilobytes + sum(files.values())) / 1024, count
+
+
+def _rollup(pid: int) -> Iterator[tuple[str, int]]:
+    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:]:
+        name, value, *_ = line.split()
+        yield name, int(value)
+
+
+def _memory_files(pid: int) -> Iterator[tuple[int, int]]:
+    """Inode and kilobytes of the memory files (`memfd_create`) a process holds open."""
+    for link in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(FileNotFoundError):
+            if str(link.readlink()).startswith("/memfd:"):
+                status = link.stat()
+                yield status.st_ino, status.st_blocks // 2
 
 
 @contextmanager

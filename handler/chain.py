@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -14,6 +14,7 @@ from handler.engine.api import EngineLoad
 from handler.engine.client import HttpEngine
 from handler.engine.launch import start_engine
 from handler.golden.check import golden_document, verify_golden
+from handler.layout.detector import Detector
 from handler.layout.loading import load_detector
 from handler.layout.runner import LayoutRunner
 from handler.page_budget import PageBudget
@@ -91,11 +92,16 @@ class Chain:
 
 
 @contextmanager
-def open_chain(settings: Settings, report: BootReport) -> Iterator[Chain]:
-    """Boot everything but RunPod. The engine starts first; layout and imports overlap its start."""
+def open_chain(
+    settings: Settings, report: BootReport, load: Callable[[Settings], Detector] = load_detector
+) -> Iterator[Chain]:
+    """Boot everything but RunPod. The engine starts first; layout and imports overlap its start.
+
+    `load` brings the layout model; benchmarks bring one that costs nothing.
+    """
     with start_engine(settings) as starting, RenderPool(settings) as renderer:
         with report.step("layout"):
-            detector = load_detector(settings)
+            detector = load(settings)
         with report.step("engine"):
             engine = starting.wait_ready()
         facts = engine.facts
