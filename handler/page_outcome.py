@@ -4,11 +4,12 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from handler.schema import Label, PageResult, PageStatus, Reason, RegionResult, RegionStatus, Usage
+from handler.recognition.prompts import FIGURES
+from handler.recognition.verdict import INK_FLOOR
+from handler.schema import PageResult, PageStatus, Reason, RegionResult, RegionStatus, Usage
 
-BLANK_INK = 0.0002
+BLANK_INK = INK_FLOOR
 """Below this share of ink a page counts as free of it: about 800 of 3.9 million pixels of an A4 page at 200 dpi."""
-FIGURE_LABELS = frozenset({Label.IMAGE, Label.CHART, Label.HEADER_IMAGE, Label.FOOTER_IMAGE})
 LOW_YIELD_CHARACTERS_PER_INK = 4000
 """A page of body text carries 5 % ink and 2000 to 4000 characters, so 40000 to 80000 per whole page of ink; a page
 read sideways yields a few percent of that."""
@@ -70,10 +71,10 @@ def yields_little(page: PageResult) -> bool:
         return False
     if any(region.reason in _PASSING_TROUBLE | {Reason.ENGINE_REFUSED} for region in page.regions):
         return False
-    area = sum(_area(region) for region in page.regions if region.label not in FIGURE_LABELS)
-    figures = sum(_area(region) for region in page.regions if region.label in FIGURE_LABELS)
+    area = sum(_area(region) for region in page.regions if region.label not in FIGURES)
+    figures = sum(_area(region) for region in page.regions if region.label in FIGURES)
     textual = page.ink * area / (area + figures) if area + figures else page.ink
-    return area > 0 and characters_of(page) < textual * LOW_YIELD_CHARACTERS_PER_INK
+    return characters_of(page) <= textual * LOW_YIELD_CHARACTERS_PER_INK
 
 
 def _area(region: RegionResult) -> int:

@@ -6,13 +6,11 @@ from dataclasses import dataclass, field, replace
 
 from handler.documents.failures import RenderFailure
 from handler.documents.page import Cut, CutRequest, PageImage, Renderer, StagedDocument
-from handler.geometry import PixelBox, page_box
-from handler.layout.runner import LayoutFailed, LayoutRunner
+from handler.layout.runner import LayoutRunner
 from handler.ledger import page_status
 from handler.page_budget import PageBudget, Reservation
 from handler.page_outcome import (
     BLANK_INK,
-    FIGURE_LABELS,
     Figure,
     PageOutcome,
     characters_of,
@@ -21,20 +19,21 @@ from handler.page_outcome import (
     sum_usages,
     yields_little,
 )
+from handler.page_plan import PlannedRegion, Planner
 from handler.recognition.reader import Reader
 from handler.recognition.reading import Reading
 from handler.schema import (
-    Label,
     PageResult,
     PageWarning,
     Reason,
-    RegionOrigin,
     RegionResult,
     Usage,
 )
 from handler.stages import Stage, Stages
 
 TURNS = (90, 270, 180)
+FEWEST_CHARACTERS = 50
+"""A turned page with fewer letters and digits is no better read: pictures yield some in any position."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,23 +47,13 @@ class ReadOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class _Planned:
-    """A region that will be read: where it is and who said so."""
-
-    label: Label
-    box: PixelBox
-    origin: RegionOrigin
-    score: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class _Prepared:
     """A page cut into pictures; its pixels are gone."""
 
     image: PageImage
-    regions: tuple[_Planned, ...]
+    regions: tuple[PlannedRegion, ...]
     cuts: tuple[Cut, ...]
-    coverage: float
+    coverage: float | None
     warnings: tuple[PageWarning, ...]
     figures: dict[int, bytes] = field(default_factory=dict)
 
@@ -110,7 +99,7 @@ class _PageTask:
         for angle in TURNS:
             turned = await self._read_turned(angle)
             usage = sum_usages((usage, turned.usage))
-            if characters_of(turned.result) > 2 * characters_of(best.result):
+            if characters_of(turned.result) > max(FEWEST_CHARACTERS, 2 * characters_of(best.result)):
                 best = turned
         return replace(best, usage=usage)
 
@@ -129,62 +118,26 @@ class _PageTask:
                 readings = await self._recognise(prepared, reservation)
         return self._outcome(prepared, readings)
 
+    @property
+    def _planner(self) -> Planner:
+        return Planner(self.tools.renderer, self.tools.layout)
+
     async def _prepare(self, angle: int, reservation: Reservation) -> _Prepared:
         renderer = self.tools.renderer
         with self.stages.measure(Stage.RENDER):
             image = await renderer.render(self.document, self.page, self.options.dpi, angle)
         try:
             reservation.resize(image.nbytes)
-            regions, warnings = await self._find_regions(image)
-            coverage, regions, more = await self._recover(image, regions)
-            with self.stages.measure(Stage.CUT):
-                cuts = await renderer.cut(image, [CutRequest(region.box, region.label) for region in regions])
-            figures = await self._cut_figures(image, regions)
-            return _Prepared(image, regions, tuple(cuts), coverage, warnings + more, figures)
+            plan = await self._planner.plan(image, self.stages)
+            cuts = await self._planner.cut(image, plan.regions, self.stages)
+            figures: dict[int, bytes] = {}
+            warnings = plan.warnings
+            if self.options.cut_figures:
+                figures, more = await self._planner.cut_figures(image, plan.regions)
+                warnings += more
+            return _Prepared(image, plan.regions, tuple(cuts), plan.coverage, warnings, figures)
         finally:
             renderer.release(image)
-
-    async def _find_regions(self, image: PageImage) -> tuple[tuple[_Planned, ...], tuple[PageWarning, ...]]:
-        """What the layout model sees; the whole page when it cannot say."""
-        try:
-            with self.stages.measure(Stage.LAYOUT):
-                detections = await self.tools.layout.detect(self.tools.renderer.pixels(image))
-        except LayoutFailed as failure:
-            whole = _Planned(Label.TEXT, page_box(image.width, image.height), RegionOrigin.WHOLE_PAGE)
-            return (whole,), (PageWarning(reason=Reason.LAYOUT_FAILED, message=f"read as one region: {failure}"),)
-        regions = tuple(
-            _Planned(d.label, d.box.clamped(image.width, image.height), RegionOrigin.LAYOUT, d.score)
-            for d in detections
-        )
-        return regions, ()
-
-    async def _recover(
-        self, image: PageImage, regions: tuple[_Planned, ...]
-    ) -> tuple[float, tuple[_Planned, ...], tuple[PageWarning, ...]]:
-        """Add the areas with ink that no region covers, so that they are read as well."""
-        if image.ink < BLANK_INK:
-            return 1.0, regions, ()
-        if not regions:
-            whole = _Planned(Label.TEXT, page_box(image.width, image.height), RegionOrigin.WHOLE_PAGE)
-            message = "the layout model sees nothing on a page with ink; read as one region"
-            return 0.0, (whole,), (PageWarning(reason=Reason.NO_LAYOUT, message=message),)
-        with self.stages.measure(Stage.COVERAGE):
-            coverage = await self.tools.renderer.coverage(image, [region.box for region in regions])
-        if not coverage.missed:
-            return coverage.covered, regions, ()
-        recovered = tuple(
-            _Planned(Label.TEXT, box.clamped(image.width, image.height), RegionOrigin.RECOVERED)
-            for box in coverage.missed
-        )
-        message = f"{1 - coverage.covered:.1%} of the ink lies outside the regions; {len(recovered)} areas read as text"
-        warning = PageWarning(reason=Reason.INK_OUTSIDE_REGIONS, message=message)
-        return coverage.covered, _in_order(regions, recovered), (warning,)
-
-    async def _cut_figures(self, image: PageImage, regions: tuple[_Planned, ...]) -> dict[int, bytes]:
-        if not self.options.cut_figures:
-            return {}
-        wanted = [index for index, region in enumerate(regions) if region.label in FIGURE_LABELS]
-        return {index: await self.tools.renderer.figure(image, regions[index].box) for index in wanted}
 
     async def _recognise(self, prepared: _Prepared, reservation: Reservation) -> list[Reading]:
         reads = [
@@ -201,7 +154,7 @@ class _PageTask:
             tasks = [group.create_task(read) for read in reads]
         return [task.result() for task in tasks]
 
-    def _recut(self, angle: int, region: _Planned, reservation: Reservation) -> Callable[[], Awaitable[Cut]]:
+    def _recut(self, angle: int, region: PlannedRegion, reservation: Reservation) -> Callable[[], Awaitable[Cut]]:
         """The changed crop of a region. The page is rendered again: few regions need it, and late.
 
         It grows the page's own reservation, which never waits: pages waiting for each other's bytes would hang.
@@ -241,7 +194,7 @@ class _PageTask:
             dpi=image.dpi,
             angle=image.angle,
             ink=round(image.ink, 5),
-            coverage=round(prepared.coverage, 4),
+            coverage=None if prepared.coverage is None else round(prepared.coverage, 4),
             regions=regions,
             warnings=warnings,
         )
@@ -251,7 +204,7 @@ class _PageTask:
         return PageOutcome(result, _usage(readings), figures)
 
     def _region(
-        self, index: int, planned: _Planned, reading: Reading, image: PageImage, has_figure: bool
+        self, index: int, planned: PlannedRegion, reading: Reading, image: PageImage, has_figure: bool
     ) -> RegionResult:
         return RegionResult(
             index=index,
@@ -273,19 +226,6 @@ class _PageTask:
 def _page_bytes(dpi: int) -> int:
     """Bytes of an A4 page (8.27 x 11.69 inches) at `dpi`, 3 per pixel: what a page costs before it is known."""
     return int(8.27 * dpi) * int(11.69 * dpi) * 3
-
-
-def _in_order(regions: tuple[_Planned, ...], recovered: tuple[_Planned, ...]) -> tuple[_Planned, ...]:
-    """Each recovered area goes before the first region that starts below it and shares its columns."""
-    ordered = list(regions)
-    for area in recovered:
-        followers = (i for i, region in enumerate(ordered) if _follows(region.box, area.box))
-        ordered.insert(next(followers, len(ordered)), area)
-    return tuple(ordered)
-
-
-def _follows(box: PixelBox, area: PixelBox) -> bool:
-    return box.y0 >= area.y1 and box.x0 < area.x1 and area.x0 < box.x1
 
 
 def _usage(readings: list[Reading]) -> Usage:

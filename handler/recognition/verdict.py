@@ -13,7 +13,8 @@ from handler.recognition.repetition import find_loop
 from handler.schema import Label, Reason, RegionStatus
 
 INK_FLOOR = 0.0002
-"""Below this share of ink a region counts as free of it. A full stop alone in a line of 900 x 40 px has 0.001; a whole page at this floor is blank."""
+"""Below this share of ink a region counts as free of it, and a page as blank. A full stop alone in a line of 900 x 40
+px has 0.001."""
 LOW_CONTRAST = 0.12
 """Below this difference between paper and ink (0 to 1) a region's text is doubtful."""
 FOREIGN_SHARE = 0.2

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from handler.documents.failures import RenderFailure
 from handler.documents.page import (
     Coverage,
     Crop,
@@ -24,9 +23,9 @@ from handler.documents.page import (
     StagedDocument,
 )
 from handler.engine.api import EngineBusy, EngineRefused, EngineRequest, EngineTimeout
-from handler.geometry import PixelBox
+from handler.geometry import PixelBox, page_box
 from handler.layout.detector import Detection, Pixels
-from handler.schema import Label, Reason
+from handler.schema import Label
 from tests.fakes.engine import FakeEngine, Said, abort, length, stop
 
 WIDTH, HEIGHT = 400, 600
@@ -177,10 +176,10 @@ class WorldRenderer:
 
     def _cut(self, image: PageImage, plan: PlannedPage, request: CutRequest) -> Cut:
         page, angle = image.handle.split("/")
-        planned = {region.box.clamped(WIDTH, HEIGHT): region for region in reversed((*plan.found, *plan.missed))}
+        planned = {(r.label, r.box.clamped(WIDTH, HEIGHT)): r for r in reversed((*plan.found, *plan.missed))}
         whole = PlannedRegion(request.label, request.box, plan.whole, plan.ink)
-        region = planned.get(request.box, whole)
-        name = f"page {page} turned {angle} box {request.box.as_bbox()}"
+        region = planned.get((request.label, request.box), whole)
+        name = f"page {page} turned {angle} {request.label} {request.box.as_bbox()}"
         behaviour = region.behaviour if angle == "0" else Behaviour.EMPTY
         picture: dict[str, Any] = {"name": name, "behaviour": behaviour, "variant": request.variant}
         return Cut((Crop(json.dumps(picture).encode(), 280, 56),), region.ink)
@@ -189,7 +188,9 @@ class WorldRenderer:
         plan = self._plan(image)
         if plan.coverage_fails:
             raise plan.coverage_fails
-        return Coverage(0.8 if plan.missed else 1.0, tuple(region.box for region in plan.missed))
+        if not plan.missed or page_box(WIDTH, HEIGHT) in boxes:
+            return Coverage(1.0)
+        return Coverage(0.8, tuple(region.box for region in plan.missed))
 
     async def figure(self, image: PageImage, box: PixelBox) -> bytes:
         return b"picture"
@@ -202,7 +203,3 @@ class WorldRenderer:
 
     def _plan(self, image: PageImage) -> PlannedPage:
         return self._world.pages[int(image.handle.split("/")[0]) - 1]
-
-
-def render_failure(reason: Reason = Reason.RENDER_FAILED) -> RenderFailure:
-    return RenderFailure(reason, reason.value)
