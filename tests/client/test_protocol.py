@@ -88,7 +88,7 @@ def test_states_that_go_on(state: str) -> None:
     assert not look.final
 
 
-@pytest.mark.parametrize("state", FINAL)
+@pytest.mark.parametrize("state", sorted(FINAL))
 def test_final_states_and_their_figures(state: str) -> None:
     wire = {"id": "1", "status": state, "output": {"pages_done": 1}, "executionTime": 1500, "delayTime": 20.0}
     look = read_status(answer(200, wire))
