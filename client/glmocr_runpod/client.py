@@ -21,7 +21,7 @@ from glmocr_runpod.protocol import health_request, read_health
 from glmocr_runpod.references import adopt, find_plan
 from glmocr_runpod.resume import DEFAULT_CONSENTS, Consent, Entry
 from glmocr_runpod.sources import Given, read_source
-from glmocr_runpod.storage import Storage, open_storage
+from glmocr_runpod.storage import RemoteStorage, open_storage
 from glmocr_runpod.sync import Clock, Runner, SystemClock, Transport
 
 T = TypeVar("T")
@@ -43,13 +43,14 @@ class Client:
         ledger: Ledger | None = None,
         transport: Transport | None = None,
         clock: Clock | None = None,
+        storage: RemoteStorage | None = None,
         kit: Kit | None = None,
     ) -> None:
         config = config or load(runpod_endpoint_id=endpoint_id, runpod_api_key=api_key)
         self.config = config.require_endpoint()
         self._consents = frozenset(resubmit)
         self._clock = clock or SystemClock()
-        self._storage: Storage | None = open_storage(config)
+        self._storage = storage or open_storage(config)
         self._kit = kit or kit_from(config, uploads=self._storage is not None)
         self.ledger = ledger or SqliteLedger(config.state_directory)
         self._transport = transport or _over_requests(config)
@@ -124,7 +125,7 @@ class Client:
             Path(directory),
             options or Options(),
             concurrency=concurrency,
-            stop=self._runner.stop,
+            stop=self.stop,
             observe=observe,
             done=done,
         )
@@ -136,6 +137,10 @@ class Client:
             return (yield from send(health_request()))
 
         return read_health(self._runner.run(asked()))
+
+    def stop(self) -> None:
+        """End all waits, from another thread or a signal: what waits raises `Closed`."""
+        self._runner.stop()
 
     def close(self) -> None:
         """End all waits and let go of connections and files."""

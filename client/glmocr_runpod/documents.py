@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
@@ -23,13 +23,7 @@ from glmocr_runpod.protocol import Gone, Refusal, Snapshot, inline, read_status,
 from glmocr_runpod.resume import Entry, Stage
 from glmocr_runpod.schedule import policy
 from glmocr_runpod.sources import Source
-
-
-class Uploader(Protocol):
-    """Where large documents can be put for the worker."""
-
-    def upload(self, name: str, data: bytes, digest: str) -> JsonObject:
-        """Put it there unless it is; the job's source keys. Raises `Unreachable`."""
+from glmocr_runpod.storage import RemoteStorage
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +35,7 @@ class Reader:
     api_url: str
     endpoint_id: str
     jobs_at_once: int = 8
-    uploader: Uploader | None = None
+    uploader: RemoteStorage | None = None
 
     def key(self, content: str) -> str:
         """Under which the ledger keeps a content key on this endpoint."""
@@ -227,7 +221,7 @@ def _body(
 class _Upload:
     """One upload for all jobs of a document."""
 
-    uploader: Uploader | None
+    uploader: RemoteStorage | None
     _keys: dict[str, JsonObject] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 

@@ -47,6 +47,13 @@ class ConfigError(ClientError):
     exit = Exit.USAGE
 
 
+class StateError(ClientError):
+    """The state directory cannot be used."""
+
+    code = "state"
+    exit = Exit.USAGE
+
+
 class SourceError(ClientError):
     """The document to send cannot be read."""
 

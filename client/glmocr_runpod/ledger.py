@@ -11,18 +11,20 @@ import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 from filelock import FileLock, Timeout
 
 from glmocr_runpod.disk import write_atomically
+from glmocr_runpod.errors import StateError
 from glmocr_runpod.resume import Entry
 
-SCHEMA = """
-CREATE TABLE IF NOT EXISTS jobs (key TEXT PRIMARY KEY, entry BLOB NOT NULL, changed REAL NOT NULL);
-CREATE TABLE IF NOT EXISTS plans (key TEXT PRIMARY KEY, plan BLOB NOT NULL, made REAL NOT NULL);
-"""
+SCHEMA_VERSION = 1
+SCHEMA = (
+    "CREATE TABLE IF NOT EXISTS jobs (key TEXT PRIMARY KEY, entry BLOB NOT NULL, changed REAL NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS plans (key TEXT PRIMARY KEY, plan BLOB NOT NULL, made REAL NOT NULL)",
+)
 BUSY_S = 30.0
 LOCK_STRIPES = 3
 """Hex digits of a key that name its lock file: 4096 files at most, and two jobs share one only while submitting."""
@@ -70,33 +72,32 @@ class SqliteLedger:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        for name in ("locks", "blobs"):
-            (directory / name).mkdir(parents=True, exist_ok=True, mode=0o700)
         self._mutex = threading.Lock()
-        self._database = sqlite3.connect(directory / "ledger.sqlite3", timeout=BUSY_S, check_same_thread=False)
-        with self._mutex, self._database:
-            self._database.execute("PRAGMA journal_mode=WAL")
-            self._database.execute("PRAGMA synchronous=FULL")
-            self._database.executescript(SCHEMA)
+        try:
+            for name in ("locks", "blobs"):
+                (directory / name).mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._database = sqlite3.connect(directory / "ledger.sqlite3", timeout=BUSY_S, check_same_thread=False)
+        except (OSError, sqlite3.Error) as error:
+            raise StateError(f"{directory}: {error}") from error
+        for statement in ("PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL", *SCHEMA):
+            self._run(statement)
+        (version,) = self._run("PRAGMA user_version")[0]
+        if version not in (0, SCHEMA_VERSION):
+            raise StateError(f"{directory} was written by another version of this client (state {version})")
+        self._run(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
     def get(self, key: str) -> Entry | None:
         """The job, if known."""
-        row = self._one("SELECT entry FROM jobs WHERE key = ?", key)
-        return msgspec.json.decode(row, type=Entry) if row else None
+        rows = self._run("SELECT entry FROM jobs WHERE key = ?", key)
+        return msgspec.json.decode(rows[0][0], type=Entry) if rows else None
 
     def put(self, entry: Entry) -> None:
         """Write the job."""
-        with self._mutex, self._database:
-            self._database.execute(
-                "INSERT INTO jobs VALUES (?, ?, ?) "
-                "ON CONFLICT (key) DO UPDATE SET entry = excluded.entry, changed = excluded.changed",
-                (entry.key, msgspec.json.encode(entry), time.time()),
-            )
+        self._run("INSERT OR REPLACE INTO jobs VALUES (?, ?, ?)", entry.key, msgspec.json.encode(entry), time.time())
 
     def entries(self) -> list[Entry]:
         """All jobs, the last changed first."""
-        with self._mutex:
-            rows = self._database.execute("SELECT entry FROM jobs ORDER BY changed DESC").fetchall()
+        rows = self._run("SELECT entry FROM jobs ORDER BY changed DESC")
         return [msgspec.json.decode(entry, type=Entry) for (entry,) in rows]
 
     def lease(self, key: str) -> AbstractContextManager[None] | None:
@@ -110,17 +111,16 @@ class SqliteLedger:
 
     def get_plan(self, key: str) -> bytes | None:
         """How a document was divided into jobs."""
-        return self._one("SELECT plan FROM plans WHERE key = ?", key)
+        rows = self._run("SELECT plan FROM plans WHERE key = ?", key)
+        return rows[0][0] if rows else None
 
     def put_plan(self, key: str, plan: bytes) -> None:
         """Write how a document is divided."""
-        with self._mutex, self._database:
-            self._database.execute("INSERT OR REPLACE INTO plans VALUES (?, ?, ?)", (key, plan, time.time()))
+        self._run("INSERT OR REPLACE INTO plans VALUES (?, ?, ?)", key, plan, time.time())
 
     def plans(self) -> list[tuple[str, bytes]]:
         """Key and plan of all documents, the last one first."""
-        with self._mutex:
-            return self._database.execute("SELECT key, plan FROM plans ORDER BY made DESC").fetchall()
+        return self._run("SELECT key, plan FROM plans ORDER BY made DESC")
 
     def load(self, name: str) -> bytes | None:
         """A result or part, if kept."""
@@ -145,10 +145,13 @@ class SqliteLedger:
     def _blob(self, name: str) -> Path:
         return self._directory / "blobs" / name
 
-    def _one(self, query: str, key: str) -> bytes | None:
-        with self._mutex:
-            row = self._database.execute(query, (key,)).fetchone()
-        return bytes(row[0]) if row else None
+    def _run(self, statement: str, *values: str | bytes | float) -> list[Any]:
+        """One statement, durable when it returns. Raises `StateError`."""
+        try:
+            with self._mutex, self._database:
+                return self._database.execute(statement, values).fetchall()
+        except sqlite3.Error as error:
+            raise StateError(f"{self._directory}: {error}") from error
 
 
 @contextlib.contextmanager

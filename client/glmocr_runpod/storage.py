@@ -6,10 +6,11 @@ Needs the extra `s3`.
 import io
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from glmocr_runpod.config import Config
 from glmocr_runpod.contract import Delivery, JsonObject
+from glmocr_runpod.delivery import ResultStore
 from glmocr_runpod.errors import MissingExtra, Unreachable
 
 UPLOADS = "glmocr-uploads"
@@ -19,6 +20,13 @@ PART_BYTES = 64 * 1024 * 1024
 """The volume's S3 interface takes parts of 500 MB at most."""
 ABSENT = frozenset({"404", "NoSuchKey", "NotFound"})
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+class RemoteStorage(ResultStore, Protocol):
+    """Where large documents are put for the worker, and results are looked for."""
+
+    def upload(self, name: str, data: bytes, digest: str) -> JsonObject:
+        """Put it there unless it is; the job's source keys. Raises `Unreachable`."""
 
 
 @dataclass(frozen=True, slots=True)

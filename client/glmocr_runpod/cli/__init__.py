@@ -3,29 +3,51 @@
 import sys
 
 import click
+from click.shell_completion import get_completion_class
 
+from glmocr_runpod import __version__
+from glmocr_runpod.cli.batch import batch
+from glmocr_runpod.cli.doctor import doctor
+from glmocr_runpod.cli.jobs import cancel, result, status, submit, wait
 from glmocr_runpod.cli.parse import parse
 from glmocr_runpod.errors import ClientError, Exit
 
+NAME = "glmocr-runpod"
+
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="glmocr-runpod")
+@click.version_option(__version__, prog_name=NAME)
 def program() -> None:
-    """Read documents with GLM-OCR on RunPod Serverless."""
+    """Read documents with GLM-OCR on RunPod Serverless.
+
+    The key and the endpoint come from RUNPOD_API_KEY and RUNPOD_ENDPOINT_ID or the configuration file.
+    """
 
 
-program.add_command(parse)
+@program.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print the completion script for SHELL: eval "$(glmocr-runpod completion bash)"."""
+    kind = get_completion_class(shell)
+    assert kind is not None
+    click.echo(kind(program, {}, NAME, "_GLMOCR_RUNPOD_COMPLETE").source())
+
+
+for command in (parse, submit, wait, result, cancel, batch, status, doctor):
+    program.add_command(command)
 
 
 def main() -> None:
     """Run the program; every error ends in one line and the exit code of its class."""
     try:
-        sys.exit(program.main(standalone_mode=False))
+        sys.exit(program.main(prog_name=NAME, standalone_mode=False))
     except click.ClickException as error:
         error.show()
         sys.exit(Exit.USAGE)
-    except click.Abort:
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted; call again to go on", err=True)
         sys.exit(Exit.INTERRUPTED)
     except ClientError as error:
-        click.echo(f"{error.code}: {error.message}", err=True)
+        reference = f" [{error.reference[:12]}]" if error.reference else ""
+        click.echo(f"{error.code}: {error.message}{reference}", err=True)
         sys.exit(error.exit)
