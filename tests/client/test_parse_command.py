@@ -1,20 +1,10 @@
 """`glmocr-runpod parse` as a process, over the real emulator."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
+from tests.client.processes import run
 from tests.client.rig import Rig
-
-ROOT = Path(__file__).parents[2]
-
-
-def run(rig: Rig, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, **rig.environment, "PYTHONPATH": str(ROOT / "client"), **more}
-    command = [sys.executable, "-m", "glmocr_runpod", *arguments]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
 
 
 def test_writes_the_result_and_says_where(rig: Rig, tmp_path: Path) -> None:

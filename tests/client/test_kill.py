@@ -1,0 +1,19 @@
+"""Kill -9 inside the POST and while polling: the short form of tests/chaos/test_client_kill.py."""
+
+from pathlib import Path
+
+import pytest
+from glmocr_runpod.resume import Stage
+
+from emulator.faults import Fault, FaultKind
+from tests.client.killing import POST_S, Instant, kill_and_call_again, slowly
+from tests.client.rig import Rig
+
+
+@pytest.mark.parametrize("stage", [Stage.SENDING, Stage.SUBMITTED])
+def test_killed_and_called_again(rig: Rig, tmp_path: Path, stage: Stage) -> None:
+    document = tmp_path / "document.pdf"
+    document.write_bytes(b"%PDF-1.7")
+    rig.do(lambda: rig.emulator.faults.add(Fault(FaultKind.DELAY, "run", delay_s=POST_S, times=1)))
+    with rig.worker(slowly):
+        assert kill_and_call_again(rig, document, tmp_path / "out", Instant(stage, 0.05)) == stage
