@@ -1,7 +1,5 @@
 """Which layout model the settings ask for."""
 
-from importlib import import_module
-
 from handler.layout.detector import Detector
 from handler.layout.names import LayoutName
 from handler.settings import Settings
@@ -11,8 +9,9 @@ def load_detector(settings: Settings) -> Detector:
     """The layout model, loaded. Each one is imported only when it is asked for: two of them need heavy packages."""
     match settings.layout:
         case LayoutName.PP_DOCLAYOUT_V3:
-            detector: Detector = import_module("handler.layout.pp_doclayout_v3").load(settings)
-            return detector
+            from handler.layout import pp_doclayout_v3
+
+            return pp_doclayout_v3.load(settings)
         case LayoutName.CDLA:
             from handler.layout.cdla import Cdla
 
