@@ -1,6 +1,6 @@
 """Where the ink is: how much a page or region carries, and what no region covers.
 
-Ink is what differs from the paper, the paper being the most frequent grey; so white on black is ink as well.
+Ink is what differs from the paper, the paper being the most usual grey around; so white on black is ink as well.
 """
 
 from collections.abc import Sequence
@@ -30,9 +30,14 @@ _SCRAP = 16 / 1000
 """What is no longer than this and touches a box is the end of a stroke inside it."""
 _THIN = 3 / 1000
 _EDGE = 6 / 1000
+_FRAME = 0.06
+"""An area filled less than this is a frame: of a box, or the edge of a photographed sheet. Its content is in others."""
 _SMALLEST = 6 / 1000
 _MOST_AREAS = 24
 _PAD = 3
+_PAPER_STEP = 8
+_PAPER_SHARE = 20
+"""The paper's grey is looked for within this part of the longer side, in each direction."""
 
 Area: TypeAlias = tuple[int, int, int, int]
 """x0, y0, x1, y1 in pixels of a mask."""
@@ -66,9 +71,8 @@ def measure(region: Pixels) -> Inked:
 def ink_mask(page: Pixels) -> Mask:
     """Where a page carries ink."""
     grey = _grey(page, *mask_shape(page.shape[1], page.shape[0]))
-    paper = int(_histogram(np.ascontiguousarray(grey[::2, ::2])).argmax())
-    like_paper = cv2.inRange(grey, max(0, paper - INK_STEP), min(255, paper + INK_STEP))
-    return np.bitwise_not(np.asarray(like_paper, np.uint8))
+    _, mask = cv2.threshold(cv2.absdiff(grey, _paper(grey)), INK_STEP, 255, cv2.THRESH_BINARY)
+    return np.asarray(mask, np.uint8)
 
 
 def ink_share(mask: Mask) -> float:
@@ -122,6 +126,8 @@ def _worth_reading(area: Area, filled: int, shape: tuple[int, ...]) -> bool:
     height, width = shape[:2]
     at_edge = x0 == 0 or y0 == 0 or x1 == width or y1 == height
     thinnest = max(2, round((_EDGE if at_edge else _THIN) * max(shape)))
+    if filled < _FRAME * (x1 - x0) * (y1 - y0):
+        return False
     thickness = min(x1 - x0, y1 - y0, filled / _length(area))
     return thickness >= thinnest and _length(area) >= max(4, round(_SMALLEST * max(shape)))
 
@@ -168,6 +174,14 @@ def _grey(pixels: Pixels, rows: int, columns: int) -> NDArray[np.uint8]:
     if (rows, columns) != pixels.shape[:2]:
         pixels = np.asarray(cv2.resize(pixels, (columns, rows), interpolation=cv2.INTER_NEAREST), np.uint8)
     return np.asarray(cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY), np.uint8)
+
+
+def _paper(grey: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """The usual grey around each pixel: a photographed page is not lit evenly, and the desk beside it is not ink."""
+    height, width = grey.shape
+    small = cv2.resize(grey, (-(-width // _PAPER_STEP), -(-height // _PAPER_STEP)), interpolation=cv2.INTER_NEAREST)
+    usual = cv2.medianBlur(small, 2 * (max(small.shape) // _PAPER_SHARE) + 1)
+    return np.asarray(cv2.resize(usual, (width, height), interpolation=cv2.INTER_LINEAR), np.uint8)
 
 
 def _histogram(grey: NDArray[np.uint8]) -> NDArray[np.float32]:
