@@ -60,8 +60,8 @@ class Emulator:
         """Requests seen per operation, whatever became of them."""
         self.traffic = Signal()
         """Notified when a request comes in and when it has been answered."""
-        self.open_requests = 0
-        """Requests being handled now, long polls among them."""
+        self.open_requests: Counter[str] = Counter()
+        """Requests being handled now, per operation; long polls among them."""
         self._host, self._port = host, port
         self._rates = RateLimiter(self.limits.rates)
         self._public = PublicApi(self.queue, self.fleet, self.limits, self.clock)
@@ -236,13 +236,13 @@ class Emulator:
                 return await _with_errors(handler, request)
 
             self.requests[operation] += 1
-            self.open_requests += 1
+            self.open_requests[operation] += 1
             self.traffic.notify()
             try:
                 fault = self.faults.strike(operation, request.match_info.get("job", ""))
                 return await inflict(fault, request, handle, self.clock) if fault else await handle()
             finally:
-                self.open_requests -= 1
+                self.open_requests[operation] -= 1
                 self.traffic.notify()
 
         return guarded

@@ -1,8 +1,7 @@
 """A caller and a hand-driven worker, both over HTTP."""
 
-import asyncio
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +12,6 @@ from emulator import Emulator, ManualClock
 from emulator.processes import WorkerCommand
 
 ECHO_WORKER = WorkerCommand([sys.executable, "-m", "tests.support.echo_worker"], cwd=Path(__file__).parents[2])
-
-
-async def until(emulator: Emulator, condition: Callable[[], bool], timeout_s: float = 60.0) -> None:
-    """Until a request or a transition makes it true, in real time."""
-    changes = {emulator.traffic, emulator.queue.changed}
-    async with asyncio.timeout(timeout_s):
-        while not condition():
-            waits = [asyncio.ensure_future(change.wait()) for change in changes]
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-            for wait in waits:
-                wait.cancel()
 
 
 class Caller:

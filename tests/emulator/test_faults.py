@@ -6,7 +6,8 @@ import pytest
 
 from emulator import Emulator, Fault, FaultKind, JobStatus, ManualClock
 from emulator.faults import FaultPlan
-from tests.emulator.conftest import Caller, HandWorker, until
+from tests.emulator.conftest import Caller, HandWorker
+from tests.support.waiting import until
 
 
 async def codes(caller: Caller, count: int, path: str = "health") -> list[int]:

@@ -7,7 +7,8 @@ import aiohttp
 import pytest
 
 from emulator import Emulator, Limits, ManualClock, Rate
-from tests.emulator.conftest import Caller, HandWorker, until
+from tests.emulator.conftest import Caller, HandWorker
+from tests.support.waiting import until
 
 MINUTE = 60.0
 

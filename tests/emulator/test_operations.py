@@ -4,7 +4,8 @@ import aiohttp
 import pytest
 
 from emulator import Emulator, Job, JobStatus, ManualClock
-from tests.emulator.conftest import Caller, HandWorker, until
+from tests.emulator.conftest import Caller, HandWorker
+from tests.support.waiting import until
 
 
 async def test_stream_gives_each_chunk_once(caller: Caller, worker: HandWorker) -> None:
@@ -113,10 +114,10 @@ async def test_requeued_jobs_come_first(
 
 async def test_disconnected_worker_loses_no_job(caller: Caller, worker: HandWorker, emulator: Emulator) -> None:
     polling = asyncio.create_task(worker.take())
-    await until(emulator, lambda: emulator.open_requests == 1)
+    await until(emulator, lambda: emulator.open_requests["job-take"] == 1)
     polling.cancel()
     await asyncio.gather(polling, return_exceptions=True)
-    await until(emulator, lambda: emulator.open_requests == 0)
+    await until(emulator, lambda: emulator.open_requests["job-take"] == 0)
     job_id = await caller.run()
     assert (await caller.status(job_id))["status"] == "IN_QUEUE"
 

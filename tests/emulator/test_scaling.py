@@ -13,7 +13,8 @@ import psutil
 import pytest
 
 from emulator import Emulator, JobStatus, ScalerType, Scaling, WorkerBootFailed, WorkerCommand
-from tests.emulator.conftest import ECHO_WORKER, Caller, until
+from tests.emulator.conftest import ECHO_WORKER, Caller
+from tests.support.waiting import until
 
 DEADLINE_S = 60.0
 

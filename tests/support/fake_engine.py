@@ -4,7 +4,8 @@
 
 prints one line with its address. It reads the code of `coded_pages` out of each picture and answers
 `document D page P`; pictures without one are answered by their hash. `/control` sets how it behaves, `/record` tells
-what it was asked. A request whose caller goes away is aborted, as SGLang does.
+what it was asked. A request whose caller goes away is aborted, as SGLang does. `--journal FILE` gets one line per
+request when it arrives, so that what was asked is known even of an engine that was killed.
 """
 
 import argparse
@@ -19,10 +20,12 @@ import time
 from collections import Counter, deque
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from aiohttp import web
 
+from emulator.clock import Signal
 from tests.support.coded_pages import Unreadable, read_code
 
 CONTEXT = 32768
@@ -46,11 +49,13 @@ class Behaviour:
     """Anything else fails the next `failures` requests with it; no limit when that is null."""
     failures: int | None = None
     healthy: bool = True
+    hang: tuple[str, ...] = ()
+    """Answers that are never given: requests for these pages stay in their slot until their caller goes away."""
 
 
 @dataclass(slots=True)
 class Record:
-    """What it was asked. `requests` counts arrivals, `pages` those whose picture it could read."""
+    """What it was asked. `requests` counts arrivals, `pages` them by what the picture showed."""
 
     requests: int = 0
     completed: int = 0
@@ -69,13 +74,15 @@ class Record:
 class FakeEngine:
     """The handlers."""
 
-    def __init__(self, slots: int, api_key: str | None) -> None:
+    def __init__(self, slots: int, api_key: str | None, journal: Path | None) -> None:
         self.behaviour = Behaviour()
         self.record = Record()
         self._slots = slots
         self._free = slots
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._api_key = api_key
+        self._journal = journal
+        self._changed = Signal()
 
     def app(self) -> web.Application:
         """Everything it serves."""
@@ -90,6 +97,7 @@ class FakeEngine:
                 web.get("/health", self.health),
                 web.post("/control", self.control),
                 web.get("/record", self.show_record),
+                web.get("/wait", self.wait),
             ]
         )
         return app
@@ -99,11 +107,13 @@ class FakeEngine:
         if self._api_key and request.headers.get("Authorization") != f"Bearer {self._api_key}":
             return web.json_response({"error": "Unauthorized"}, status=401)
         asked = await request.json()
-        self.record.requests += 1
+        shown = self._note(_picture(asked))
         try:
             async with self._slot():
+                if shown in self.behaviour.hang:
+                    await asyncio.Event().wait()
                 await asyncio.sleep(self.behaviour.seconds)
-                response = self._answer(asked)
+                response = self._answer(asked, shown)
         except asyncio.CancelledError:
             self.record.aborted += 1
             self.record.last_abort = time.time()
@@ -163,6 +173,21 @@ class FakeEngine:
         """What it was asked so far."""
         return web.json_response(self.record.as_json())
 
+    async def wait(self, request: web.Request) -> web.Response:
+        """Answer once `?requests=` have arrived, `?page=` was asked for `?times=`, or, with neither, nothing runs."""
+        query = request.query
+
+        def settled() -> bool:
+            if "requests" in query:
+                return self.record.requests >= int(query["requests"])
+            if "page" in query:
+                return self.record.pages[query["page"]] >= int(query["times"])
+            return not self.record.running and not self.record.queued
+
+        while not settled():
+            await self._changed.wait()
+        return await self.show_record(request)
+
     @contextlib.asynccontextmanager
     async def _slot(self) -> AsyncIterator[None]:
         if self._free:
@@ -176,6 +201,7 @@ class FakeEngine:
         finally:
             self.record.running -= 1
             self._pass_on()
+            self._changed.notify()
 
     async def _queue(self) -> None:
         turn = asyncio.get_running_loop().create_future()
@@ -189,6 +215,7 @@ class FakeEngine:
             raise
         finally:
             self.record.queued -= 1
+            self._changed.notify()
 
     def _pass_on(self) -> None:
         while self._waiting:
@@ -198,14 +225,12 @@ class FakeEngine:
                 return
         self._free += 1
 
-    def _answer(self, asked: Any) -> web.Response:
+    def _answer(self, asked: Any, shown: str) -> web.Response:
         behaviour = self.behaviour
         if behaviour.status != 200 and behaviour.failures != 0:
             if behaviour.failures is not None:
                 self.behaviour = replace(behaviour, failures=behaviour.failures - 1)
             return web.json_response({"object": "error", "message": "as told"}, status=behaviour.status)
-        jpeg = _picture(asked)
-        shown = self._read(jpeg)
         text = behaviour.text if behaviour.text is not None else shown
         if behaviour.filler:
             text += " " + "".join(random.Random(shown).choices(string.ascii_letters, k=behaviour.filler))
@@ -219,13 +244,19 @@ class FakeEngine:
             }
         )
 
-    def _read(self, jpeg: bytes) -> str:
+    def _note(self, jpeg: bytes) -> str:
         try:
             document, page = read_code(jpeg)
+            shown = f"document {document} page {page}"
         except Unreadable:
-            return f"picture {hashlib.sha256(jpeg).hexdigest()[:12]}"
-        self.record.pages[f"{document}/{page}"] += 1
-        return f"document {document} page {page}"
+            shown = f"picture {hashlib.sha256(jpeg).hexdigest()[:12]}"
+        self.record.requests += 1
+        self.record.pages[shown] += 1
+        self._changed.notify()
+        if self._journal:
+            with self._journal.open("a") as journal:
+                journal.write(shown + "\n")
+        return shown
 
 
 def _picture(asked: Any) -> bytes:
@@ -235,9 +266,9 @@ def _picture(asked: Any) -> bytes:
     return b""
 
 
-async def serve(host: str, port: int, slots: int, api_key: str | None) -> None:
+async def serve(engine: FakeEngine, host: str, port: int) -> None:
     """Serve until cancelled."""
-    runner = web.AppRunner(FakeEngine(slots, api_key).app(), handler_cancellation=True, shutdown_timeout=0.5)
+    runner = web.AppRunner(engine.app(), handler_cancellation=True, shutdown_timeout=0.5)
     await runner.setup()
     await web.TCPSite(runner, host, port, reuse_address=True).start()
     sys.stdout.write(f"http://{host}:{runner.addresses[0][1]}\n")
@@ -252,9 +283,10 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--slots", type=int, default=16)
     parser.add_argument("--api-key")
+    parser.add_argument("--journal", type=Path)
     options = parser.parse_args()
     with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(serve(options.host, options.port, options.slots, options.api_key))
+        asyncio.run(serve(FakeEngine(options.slots, options.api_key, options.journal), options.host, options.port))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,116 @@
+"""How jobs end: cancelled, stopped, too large, overtaken by their own progress."""
+
+import asyncio
+import os
+import random
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from emulator import Fault, FaultKind, JobStatus
+from tests.support.waiting import until
+from tests.support.worker_rig import Rig, ledger_of, running_rig
+
+GRACE_S = 3.0
+
+
+@pytest.fixture
+async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
+    options = {"late_progress_hides_result": True}
+    async with running_rig(tmp_path, emulator_options=options) as rig:
+        yield rig
+
+
+async def test_cancel_aborts_in_the_engine_and_the_worker_serves_on(rig: Rig) -> None:
+    await rig.engine.control(seconds=60)
+    job_id = await rig.submit(rig.document(1, 20))
+    await rig.engine.until_asked(16)
+    cancelled = time.time()
+    await rig.call("POST", f"cancel/{job_id}")
+    record = await rig.engine.until_idle()
+    assert record["aborted"] >= 16
+    assert record["last_abort"] - cancelled <= 2.0
+
+    await rig.engine.control(seconds=0.05)
+    document = rig.document(2, 3)
+    assert ledger_of(await rig.deliver(document)) == document.ledger()
+    assert len(rig.emulator.workers()) == 1
+
+
+async def test_progress_that_is_late_never_hides_the_result(rig: Rig) -> None:
+    rig.emulator.faults.add(Fault(FaultKind.DELAY, "progress", delay_s=3))
+    document = rig.document(3, 4)
+    job = await rig.emulator.wait_job(await rig.submit(document))
+    await until(rig.emulator, lambda: not rig.emulator.open_requests["job-done"])
+    assert job.status is JobStatus.COMPLETED
+    result = rig.result(job)
+    assert result is not None
+    assert ledger_of(result) == document.ledger()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("emoji \N{GRINNING FACE} e\u0301 \u202e", "emoji \N{GRINNING FACE} e\u0301 \u202e"),
+        ("nul \x00 inside", "nul \x00 inside"),
+        ("lone \ud83d surrogate", "lone \N{REPLACEMENT CHARACTER} surrogate"),
+    ],
+    ids=["emoji", "NUL", "lone surrogate"],
+)
+async def test_text_that_stores_and_encoders_choke_on(rig: Rig, text: str, expected: str) -> None:
+    await rig.engine.control(text=text)
+    result = await rig.deliver(rig.document(4, 1))
+    assert result["pages"][0]["regions"][0]["text"] == expected
+
+
+async def test_twelve_megabytes_are_pointed_to(rig: Rig) -> None:
+    await rig.engine.control(filler=1_000_000)
+    document = rig.document(5, 12)
+    job = await rig.emulator.wait_job(await rig.submit(document, formats=["json"]))
+    assert job.output["delivery"] == "volume"
+    assert job.output["size"] > 12_000_000
+    result = rig.result(job)
+    assert result is not None
+    assert [p["status"] for p in result["pages"]] == ["ok"] * 12
+
+
+@pytest.mark.chaos
+@pytest.mark.timeout(600)
+async def test_sigterm_at_thirty_random_instants(tmp_path: Path) -> None:
+    chance = random.Random(4)
+    async with running_rig(tmp_path, workers=3, seconds=0.3, settings={"SHUTDOWN_GRACE_S": str(GRACE_S)}) as rig:
+        documents = [rig.document(n, 30) for n in range(1, 41)]
+        deliveries = asyncio.gather(*(rig.deliver(document, tries=60) for document in documents))
+        scaler = rig.emulator.autoscaler
+        assert scaler is not None
+        endings = []
+        for _ in range(30):
+            await asyncio.sleep(chance.uniform(0, 3))
+            ready = [p for p in scaler.processes if p.returncode is None and _is_ready(rig, p.worker_id)]
+            if not ready:
+                continue
+            process = chance.choice(ready)
+            family = process.members()
+            begun = time.monotonic()
+            os.kill(process.pid, signal.SIGTERM)
+            code = await process.wait()
+            endings.append((code, time.monotonic() - begun))
+            left = [p for p in family if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
+            assert left == [], "orphans of a stopped worker"
+        results = await deliveries
+        for document, result in zip(documents, results, strict=True):
+            assert ledger_of(result) == document.ledger()
+        slowest = max(seconds for _, seconds in endings)
+        sys.stdout.write(f"{len(endings)} stops, slowest {slowest:.1f} s\n")
+        assert {code for code, _ in endings} == {0}
+        assert slowest <= GRACE_S + 2
+
+
+def _is_ready(rig: Rig, worker_id: str) -> bool:
+    worker = rig.emulator.fleet.get(worker_id)
+    return worker is not None and worker.state == "ready"

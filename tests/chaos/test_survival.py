@@ -1,0 +1,128 @@
+"""A fleet that is being shot at delivers every page of every document, and asks the engine for little twice."""
+
+import asyncio
+import contextlib
+import random
+import sys
+import time
+from collections.abc import AsyncIterator, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from emulator import Fault, FaultKind, JobStatus
+from tests.support.worker_rig import Document, Rig, ledger_of, running_rig
+
+MOST_REPEATED = 1.15
+"""Requests to the engine, as a multiple of the pages that have something on them."""
+
+
+@contextlib.asynccontextmanager
+async def meanwhile(*troubles: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Trouble that lasts as long as the block."""
+    tasks = [asyncio.create_task(trouble) for trouble in troubles]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        endings = await asyncio.gather(*tasks, return_exceptions=True)
+        assert [e for e in endings if isinstance(e, Exception)] == []
+
+
+async def kill_workers(rig: Rig, every_s: float, chance: random.Random, kills: list[str]) -> None:
+    """SIGKILL one ready worker after the other."""
+    while True:
+        await asyncio.sleep(every_s)
+        ready = [w.id for w in rig.emulator.workers() if w.state == "ready"]
+        if ready:
+            kills.append(chance.choice(ready))
+            await rig.emulator.kill_worker(kills[-1])
+
+
+async def kill_engine(rig: Rig, *after_s: float) -> None:
+    """SIGKILL the engine; it is back two seconds later."""
+    for pause in after_s:
+        await asyncio.sleep(pause)
+        await rig.engine.kill()
+        await asyncio.sleep(2)
+        await rig.engine.start()
+
+
+async def fill_disk(rig: Rig, after_s: float, for_s: float) -> None:
+    """The volume is full for a while."""
+    await asyncio.sleep(after_s)
+    rig.disk_full.touch()
+    await asyncio.sleep(for_s)
+    rig.disk_full.unlink()
+
+
+def assorted(rig: Rig, count: int, most_pages: int, seed: int) -> list[Document]:
+    """Documents of 1 to `most_pages` pages, every 13th page blank."""
+    chance = random.Random(seed)
+    sizes = [chance.randint(1, most_pages) for _ in range(count)]
+    return [rig.document(n, pages, blank=tuple(range(13, pages + 1, 13))) for n, pages in enumerate(sizes, 1)]
+
+
+def check(rig: Rig, documents: list[Document], results: list[dict[str, Any]]) -> float:
+    """Every ledger is whole and nothing is left running; how many requests a page cost."""
+    for document, result in zip(documents, results, strict=True):
+        assert ledger_of(result) == document.ledger(), f"document {document.number}"
+    assert [job.id for job in rig.emulator.jobs() if job.status is JobStatus.IN_PROGRESS] == []
+    written = sum(document.pages - len(document.blank) for document in documents)
+    return sum(rig.engine.asked().values()) / written
+
+
+async def test_short(tmp_path: Path) -> None:
+    async with running_rig(tmp_path, workers=2, seconds=0.2) as rig:
+        documents = assorted(rig, 6, 12, seed=2)
+        rig.emulator.faults.add(Fault(FaultKind.REFUSE_RESULT, "result", times=1))
+        deliveries = asyncio.gather(*(rig.deliver(document) for document in documents))
+        await rig.engine.until_asked(10)
+        await rig.emulator.kill_worker(next(w.id for w in rig.emulator.workers() if rig.emulator.fleet.busy(w)))
+        results = await deliveries
+        check(rig, documents, results)
+        assert sum(job.requeues for job in rig.emulator.jobs()) > 0
+
+
+@pytest.mark.chaos
+@pytest.mark.timeout(600)
+async def test_hundred_documents(tmp_path: Path) -> None:
+    kills: list[str] = []
+    async with running_rig(tmp_path, workers=3, slots=16, seconds=0.3) as rig:
+        documents = assorted(rig, 100, 40, seed=1)
+        rig.emulator.faults.add(Fault(FaultKind.REFUSE_RESULT, "result", probability=0.05))
+        begun = time.monotonic()
+        troubles = (
+            kill_workers(rig, 10, random.Random(3), kills),
+            kill_engine(rig, 25, 30),
+            fill_disk(rig, 15, 10),
+        )
+        async with meanwhile(*troubles):
+            results = await asyncio.gather(*(rig.deliver(document) for document in documents))
+        seconds = time.monotonic() - begun
+        cost = check(rig, documents, results)
+        refused = sum(bool(job.refused_posts) for job in rig.emulator.jobs())
+        pages = sum(document.pages for document in documents)
+        sys.stdout.write(
+            f"{pages} pages, {seconds:.0f} s, {len(kills)} kills, {refused} refused, {cost:.3f} requests/page\n"
+        )
+        assert len(kills) >= 3
+        assert refused > 0
+        assert cost <= MOST_REPEATED
+
+
+async def test_page_that_kills_its_worker_is_marked_and_the_rest_is_read(tmp_path: Path) -> None:
+    async with running_rig(tmp_path, workers=1, settings={"OCR_WORKER_CONCURRENCY": "1"}) as rig:
+        killer = "document 7 page 3"
+        await rig.engine.control(hang=[killer])
+        delivery = asyncio.create_task(rig.deliver(rig.document(7, 5)))
+        for death in range(1, 4):
+            await rig.engine.until_asked_for(killer, death)
+            await rig.emulator.kill_worker(rig.emulator.jobs()[-1].worker_id or "")
+        result = await delivery
+        pages = {page["page"]: page for page in result["pages"]}
+        assert (pages[3]["status"], pages[3]["reason"]) == ("failed", "killed_worker")
+        assert [n for n, page in pages.items() if page["status"] == "ok"] == [1, 2, 4, 5]
+        assert rig.engine.asked()[killer] == 3
