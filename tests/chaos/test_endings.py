@@ -11,23 +11,32 @@ from pathlib import Path
 
 import psutil
 import pytest
+import pytest_asyncio
 
 from emulator import Fault, FaultKind, JobStatus
 from tests.support.waiting import until
 from tests.support.worker_rig import Rig, ledger_of, running_rig
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 GRACE_S = 3.0
 
 
-@pytest.fixture
-async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared_rig(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Rig]:
     options = {"late_progress_hides_result": True}
-    async with running_rig(tmp_path, emulator_options=options) as rig:
+    async with running_rig(tmp_path_factory.mktemp("endings"), emulator_options=options) as rig:
         yield rig
 
 
+@pytest_asyncio.fixture(loop_scope="module")
+async def rig(shared_rig: Rig) -> AsyncIterator[Rig]:
+    yield shared_rig
+    shared_rig.emulator.faults.clear()
+    await shared_rig.engine.behave_again()
+
+
 async def test_cancel_aborts_in_the_engine_and_the_worker_serves_on(rig: Rig) -> None:
-    await rig.engine.control(seconds=60)
+    await rig.engine.control(seconds=60, reset=True)
     job_id = await rig.submit(rig.document(1, 20))
     await rig.engine.until_asked(16)
     cancelled = time.time()
@@ -36,7 +45,7 @@ async def test_cancel_aborts_in_the_engine_and_the_worker_serves_on(rig: Rig) ->
     assert record["aborted"] >= 16
     assert record["last_abort"] - cancelled <= 2.0
 
-    await rig.engine.control(seconds=0.05)
+    await rig.engine.behave_again()
     document = rig.document(2, 3)
     assert ledger_of(await rig.deliver(document)) == document.ledger()
     assert len(rig.emulator.workers()) == 1
@@ -44,9 +53,11 @@ async def test_cancel_aborts_in_the_engine_and_the_worker_serves_on(rig: Rig) ->
 
 async def test_progress_that_is_late_never_hides_the_result(rig: Rig) -> None:
     rig.emulator.faults.add(Fault(FaultKind.DELAY, "progress", delay_s=3))
+    await rig.engine.control(seconds=3)
     document = rig.document(3, 4)
     job = await rig.emulator.wait_job(await rig.submit(document))
     await until(rig.emulator, lambda: not rig.emulator.open_requests["job-done"])
+    assert job.progress_posts
     assert job.status is JobStatus.COMPLETED
     result = rig.result(job)
     assert result is not None
@@ -54,17 +65,17 @@ async def test_progress_that_is_late_never_hides_the_result(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("number", "text", "expected"),
     [
-        ("emoji \N{GRINNING FACE} e\u0301 \u202e", "emoji \N{GRINNING FACE} e\u0301 \u202e"),
-        ("nul \x00 inside", "nul \x00 inside"),
-        ("lone \ud83d surrogate", "lone \N{REPLACEMENT CHARACTER} surrogate"),
+        (11, "emoji \N{GRINNING FACE} e\u0301 \u202e", "emoji \N{GRINNING FACE} e\u0301 \u202e"),
+        (12, "nul \x00 inside", "nul \x00 inside"),
+        (13, "lone \ud83d surrogate", "lone \N{REPLACEMENT CHARACTER} surrogate"),
     ],
     ids=["emoji", "NUL", "lone surrogate"],
 )
-async def test_text_that_stores_and_encoders_choke_on(rig: Rig, text: str, expected: str) -> None:
+async def test_text_that_stores_and_encoders_choke_on(rig: Rig, number: int, text: str, expected: str) -> None:
     await rig.engine.control(text=text)
-    result = await rig.deliver(rig.document(4, 1))
+    result = await rig.deliver(rig.document(number, 1))
     assert result["pages"][0]["regions"][0]["text"] == expected
 
 

@@ -113,6 +113,7 @@ async def test_hundred_documents(tmp_path: Path) -> None:
         assert cost <= MOST_REPEATED
 
 
+@pytest.mark.chaos
 async def test_page_that_kills_its_worker_is_marked_and_the_rest_is_read(tmp_path: Path) -> None:
     async with running_rig(tmp_path, workers=1, settings={"OCR_WORKER_CONCURRENCY": "1"}) as rig:
         killer = "document 7 page 3"

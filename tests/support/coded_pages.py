@@ -4,6 +4,7 @@ Whoever gets the picture of a whole page can tell which one it is, however it wa
 wrong place, or another document's text, is seen at once.
 """
 
+import random
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -14,8 +15,9 @@ from numpy.typing import NDArray
 
 COLUMNS, ROWS = 8, 5
 """40 cells: 16 bits document, 16 bits page, 8 bits check."""
-CELL_PT, MARGIN_PT, FRAME_PT = 30.0, 40.0, 12.0
+CELL_PT, MARK_PT, MARGIN_PT, FRAME_PT = 30.0, 10.0, 40.0, 4.0
 DARK = 128
+WORDS = ("alpha", "bravo", "charlie", "delta", "echo", "foxtrot", "golf", "hotel", "india", "juliett", "kilo", "lima")
 
 
 class Unreadable(ValueError):
@@ -33,6 +35,12 @@ def write_pdf(path: Path, document: int, pages: int, *, blank: Iterable[int] = (
     pdf.save(path, deflate=True)
     pdf.close()
     return path
+
+
+def text_of(document: int, page: int) -> str:
+    """What an engine says to this page: enough that the page counts as read, and no other page says the same."""
+    words = random.Random(document << 16 | page)
+    return f"document {document} page {page}: " + " ".join(words.choices(WORDS, k=150))
 
 
 def read_code(jpeg: bytes) -> tuple[int, int]:
@@ -78,7 +86,8 @@ def _draw(page: pymupdf.Page, bits: int) -> None:
     for cell in range(COLUMNS * ROWS):
         if bits >> (COLUMNS * ROWS - 1 - cell) & 1:
             row, column = divmod(cell, COLUMNS)
-            x, y = inner.x0 + column * CELL_PT, inner.y0 + row * CELL_PT
-            shape.draw_rect(pymupdf.Rect(x, y, x + CELL_PT, y + CELL_PT))
+            x = inner.x0 + column * CELL_PT + (CELL_PT - MARK_PT) / 2
+            y = inner.y0 + row * CELL_PT + (CELL_PT - MARK_PT) / 2
+            shape.draw_rect(pymupdf.Rect(x, y, x + MARK_PT, y + MARK_PT))
     shape.finish(fill=(0, 0, 0), width=0)
     shape.commit()

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import aiohttp
 
+NORMAL: dict[str, Any] = {"text": None, "filler": 0, "finish_reason": "stop", "status": 200, "hang": []}
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -19,7 +20,7 @@ class EngineProcess:
         self.url = ""
         self._slots = slots
         self._port = 0
-        self._behaviour: dict[str, Any] = {"seconds": seconds}
+        self._normal = self._behaviour = {"seconds": seconds, **NORMAL}
         self._process: asyncio.subprocess.Process | None = None
 
     async def __aenter__(self) -> Self:
@@ -49,11 +50,15 @@ class EngineProcess:
     async def control(self, **behaviour: Any) -> None:
         """Change how it answers, also after a restart; see `fake_engine.Behaviour`. `reset=True`: a new record."""
         reset = behaviour.pop("reset", False)
-        self._behaviour |= behaviour
+        self._behaviour = self._behaviour | behaviour
         if reset:
             self.journal.unlink(missing_ok=True)
         async with aiohttp.ClientSession() as session:
             await session.post(f"{self.url}/control", json={**self._behaviour, "reset": reset})
+
+    async def behave_again(self) -> None:
+        """As it was at first."""
+        await self.control(**self._normal)
 
     async def until_asked(self, requests: int) -> None:
         """Until this process has been asked so often since its last reset."""

@@ -2,10 +2,10 @@
 
     python -m tests.support.fake_engine --slots 16 [--port 0]
 
-prints one line with its address. It reads the code of `coded_pages` out of each picture and answers
-`document D page P`; pictures without one are answered by their hash. `/control` sets how it behaves, `/record` tells
-what it was asked. A request whose caller goes away is aborted, as SGLang does. `--journal FILE` gets one line per
-request when it arrives, so that what was asked is known even of an engine that was killed.
+prints one line with its address. It reads the code of `coded_pages` out of each picture and answers what stands on
+the page, `text_of`; other pictures are answered by their hash. `/control` sets how it behaves, `/record` tells what it
+was asked. A request whose caller goes away is aborted, as SGLang does. `--journal FILE` gets one line per request when
+it arrives, so that what was asked is known even of an engine that was killed.
 """
 
 import argparse
@@ -14,7 +14,6 @@ import base64
 import contextlib
 import hashlib
 import random
-import string
 import sys
 import time
 from collections import Counter, deque
@@ -26,7 +25,7 @@ from typing import Any
 from aiohttp import web
 
 from emulator.clock import Signal
-from tests.support.coded_pages import Unreadable, read_code
+from tests.support.coded_pages import Unreadable, read_code, text_of
 
 CONTEXT = 32768
 VERSION = "0.5.17"
@@ -107,13 +106,14 @@ class FakeEngine:
         if self._api_key and request.headers.get("Authorization") != f"Bearer {self._api_key}":
             return web.json_response({"error": "Unauthorized"}, status=401)
         asked = await request.json()
-        shown = self._note(_picture(asked))
+        shown, says = _read(_picture(asked))
+        self._note(shown)
         try:
             async with self._slot():
                 if shown in self.behaviour.hang:
                     await asyncio.Event().wait()
                 await asyncio.sleep(self.behaviour.seconds)
-                response = self._answer(asked, shown)
+                response = self._answer(asked, says)
         except asyncio.CancelledError:
             self.record.aborted += 1
             self.record.last_abort = time.time()
@@ -225,15 +225,16 @@ class FakeEngine:
                 return
         self._free += 1
 
-    def _answer(self, asked: Any, shown: str) -> web.Response:
+    def _answer(self, asked: Any, says: str) -> web.Response:
         behaviour = self.behaviour
         if behaviour.status != 200 and behaviour.failures != 0:
             if behaviour.failures is not None:
                 self.behaviour = replace(behaviour, failures=behaviour.failures - 1)
             return web.json_response({"object": "error", "message": "as told"}, status=behaviour.status)
-        text = behaviour.text if behaviour.text is not None else shown
+        text = behaviour.text if behaviour.text is not None else says
         if behaviour.filler:
-            text += " " + "".join(random.Random(shown).choices(string.ascii_letters, k=behaviour.filler))
+            noise = random.Random(says).randbytes(behaviour.filler * 3 // 4)
+            text += " " + base64.b64encode(noise).decode()
         message = {"role": "assistant", "content": text}
         return web.json_response(
             {
@@ -244,19 +245,23 @@ class FakeEngine:
             }
         )
 
-    def _note(self, jpeg: bytes) -> str:
-        try:
-            document, page = read_code(jpeg)
-            shown = f"document {document} page {page}"
-        except Unreadable:
-            shown = f"picture {hashlib.sha256(jpeg).hexdigest()[:12]}"
+    def _note(self, shown: str) -> None:
         self.record.requests += 1
         self.record.pages[shown] += 1
         self._changed.notify()
         if self._journal:
             with self._journal.open("a") as journal:
                 journal.write(shown + "\n")
-        return shown
+
+
+def _read(jpeg: bytes) -> tuple[str, str]:
+    """What the picture shows, in short, and the text on it."""
+    try:
+        document, page = read_code(jpeg)
+    except Unreadable:
+        shown = f"picture {hashlib.sha256(jpeg).hexdigest()[:12]}"
+        return shown, shown
+    return f"document {document} page {page}", text_of(document, page)
 
 
 def _picture(asked: Any) -> bytes:

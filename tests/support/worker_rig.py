@@ -16,7 +16,7 @@ import aiohttp
 from emulator import Emulator, Job, JobStatus, Scaling, WorkerCommand
 from handler.identity import content_key
 from handler.schema import JobInput
-from tests.support.coded_pages import write_pdf
+from tests.support.coded_pages import text_of, write_pdf
 from tests.support.engine_process import ROOT, EngineProcess
 
 DPI = 72
@@ -125,11 +125,8 @@ class Document:
 
     def ledger(self) -> list[tuple[int, str, str]]:
         """Number, status and text of every page, as the result must have them."""
-        read = (f"document {self.number} page {n}" for n in range(1, self.pages + 1))
-        return [
-            (n, "blank", "") if n in self.blank else (n, "ok", text)
-            for n, text in enumerate(read, 1)
-        ]  # fmt: skip
+        numbers = range(1, self.pages + 1)
+        return [(n, "blank", "") if n in self.blank else (n, "ok", text_of(self.number, n)) for n in numbers]
 
 
 def ledger_of(result: dict[str, Any]) -> list[tuple[int, str, str]]:
