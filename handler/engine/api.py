@@ -52,7 +52,7 @@ class EngineTimeout(EngineFailure):
 
 
 class EngineGone(EngineFailure):
-    """The engine's process is dead, or nothing listens at its address any more."""
+    """The engine's process is dead or hangs, or nothing listens at its address any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +68,8 @@ class EngineFacts:
     max_input_tokens: int | None = None
     slots: int | None = None
     """Most requests it runs at once."""
+    speculation: tuple[int, int, int] | None = None
+    """Steps, top-k and draft tokens of speculative decoding; None where it is off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,4 +98,4 @@ class Engine(Protocol):
         """The load now; None where the engine does not tell."""
 
     def alive(self) -> bool:
-        """False once its process has ended; true for engines that are not ours."""
+        """False once its process has ended or it was found to hang."""

@@ -4,18 +4,15 @@ The session belongs to the running event loop and is made on first use; close it
 """
 
 import asyncio
-import base64
-import json
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import aiohttp
-from aiohttp.abc import AbstractStreamWriter
 
 from handler.engine.api import (
     EngineBusy,
@@ -23,14 +20,13 @@ from handler.engine.api import (
     EngineGone,
     EngineLoad,
     EngineName,
-    EngineRefused,
     EngineReply,
     EngineRequest,
     EngineTimeout,
 )
 from handler.engine.facts import facts_from, load_from_loads, load_from_metrics
+from handler.engine.wire import Body, model_loaded, read_reply, request_body
 
-WRITE_SLICE = 256 * 1024
 IDLE_CONNECTION_S = 3.0
 """Below the 5 s after which SGLang's server closes an idle connection, so that none is reused while it is closing."""
 PROBE_TIMEOUT_S = 25.0
@@ -38,11 +34,6 @@ PROBE_TIMEOUT_S = 25.0
 SETTLE_POLL_S = 0.05
 SETTLE_POLLS = 40
 """2 s: how long a child that refuses connections may take to be seen dead."""
-RETRYABLE = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS}
-MESSAGE_LIMIT = 500
-PICTURE_PREFIX = "data:image/jpeg;base64,"
-PICTURE = "@picture@"
-"""Where the picture's base64 goes in a body serialised without it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,40 +51,6 @@ class Deadlines:
         """Deadlines for an engine that may take `seconds` per request."""
         base = cls()
         return replace(base, first_byte=seconds, total=seconds + base.connect + base.send)
-
-
-class _Body(aiohttp.Payload):
-    """A request body in parts, none of them copied, with a deadline for sending it."""
-
-    def __init__(self, parts: tuple[bytes, ...], deadline_s: float) -> None:
-        super().__init__(parts, content_type="application/json")
-        self._parts = parts
-        self._deadline_s = deadline_s
-        self._size = sum(map(len, parts))
-
-    def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
-        return b"".join(self._parts).decode(encoding, errors)
-
-    async def write(self, writer: AbstractStreamWriter) -> None:
-        await self.write_with_length(writer, None)
-
-    async def write_with_length(self, writer: AbstractStreamWriter, content_length: int | None) -> None:
-        async with asyncio.timeout(self._deadline_s):
-            for part in self._parts:
-                for start in range(0, len(part), WRITE_SLICE):
-                    await writer.write(memoryview(part)[start : start + WRITE_SLICE])
-
-
-def request_body(request: EngineRequest, model: str) -> tuple[bytes, ...]:
-    """The JSON of one chat completion, assembled around the picture's base64 instead of serialising it."""
-    options: dict[str, Any] = {"model": model, "max_tokens": request.max_tokens, "temperature": 0.0}
-    if request.repetition_penalty is not None:
-        options["repetition_penalty"] = request.repetition_penalty
-    picture = {"type": "image_url", "image_url": {"url": PICTURE_PREFIX + PICTURE}}
-    question = {"type": "text", "text": request.prompt}
-    options["messages"] = [{"role": "user", "content": [picture, question]}]
-    head, _, tail = json.dumps(options).partition(PICTURE)
-    return head.encode(), base64.b64encode(request.jpeg), tail.encode()
 
 
 class HttpEngine:
@@ -120,7 +77,10 @@ class HttpEngine:
         self._facts = EngineFacts(name=name)
         self._session: aiohttp.ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._last_reply = time.monotonic()
+        self.last_reply = time.monotonic()
+        """When the engine last answered a request, monotonic seconds."""
+        self.in_flight = 0
+        """Requests that wait for their answer."""
         self._probing: asyncio.Task[bool] | None = None
         self._hung = False
 
@@ -147,11 +107,22 @@ class HttpEngine:
         """False once its process has ended or it was found to hang."""
         return not self._hung and (self._process_alive is None or self._process_alive())
 
+    def declare_hung(self) -> None:
+        """Nothing more is asked of this engine."""
+        self._hung = True
+
     async def complete(self, request: EngineRequest) -> EngineReply:
         """One answer. Raises `EngineRefused`, `EngineBusy`, `EngineTimeout` or `EngineGone`."""
         if not self.alive():
             raise EngineGone("the engine's process has ended" if not self._hung else "the engine hangs")
-        body = _Body(request_body(request, self._model), self._deadlines.send)
+        self.in_flight += 1
+        try:
+            return await self._ask(request)
+        finally:
+            self.in_flight -= 1
+
+    async def _ask(self, request: EngineRequest) -> EngineReply:
+        body = Body(request_body(request, self._model), self._deadlines.send)
         asked = time.monotonic()
         try:
             async with self._open().post(f"{self.url}/v1/chat/completions", data=body) as response:
@@ -161,7 +132,7 @@ class HttpEngine:
             raise await self._overdue(asked, error) from error
         except aiohttp.ClientError as error:
             raise await self._disconnected(error) from error
-        self._last_reply = time.monotonic()
+        self.last_reply = time.monotonic()
         self._hung = False
         return read_reply(status, raw)
 
@@ -177,7 +148,7 @@ class HttpEngine:
         """One health probe; may take seconds, since SGLang generates a token for it."""
         async with self._get("/health", ok_only=False) as response:
             if response is not None and response.status != HTTPStatus.NOT_FOUND:
-                return response.status == HTTPStatus.OK and _model_loaded(await response.read())
+                return response.status == HTTPStatus.OK and model_loaded(await response.read())
         async with self._get("/v1/models") as response:
             return response is not None
 
@@ -234,60 +205,13 @@ class HttpEngine:
 
     async def _overdue(self, asked: float, error: Exception) -> EngineTimeout | EngineGone:
         """What a missed deadline means: an engine that answered others meanwhile is slow, not dead."""
-        if self._last_reply < asked and not await self._responds():
-            self._hung = True
+        if self.last_reply < asked and not await self.responds():
+            self.declare_hung()
             return EngineGone("the engine hangs: a request missed its deadline and no probe is answered")
         return EngineTimeout(f"no answer within the deadline: {error or type(error).__name__}")
 
-    async def _responds(self) -> bool:
+    async def responds(self) -> bool:
         """A health probe shared by everyone who asks at the same time, so that probes never overlap."""
         if self._probing is None or self._probing.done():
             self._probing = asyncio.create_task(self.healthy())
         return await asyncio.shield(self._probing)
-
-
-def _model_loaded(body: bytes) -> bool:
-    """Older servers answer JSON with `model_loaded`; the others an empty body."""
-    try:
-        answer = json.loads(body)
-    except ValueError:
-        return True
-    return not isinstance(answer, dict) or answer.get("model_loaded", True) is True
-
-
-def read_reply(status: int, raw: bytes) -> EngineReply:
-    """What an HTTP answer means. Raises `EngineBusy` or `EngineRefused` with the engine's words."""
-    try:
-        answer = json.loads(raw)
-    except ValueError:
-        answer = None
-    if status == HTTPStatus.OK:
-        return _answer(answer)
-    message = _message(answer, raw)
-    if status in RETRYABLE or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        raise EngineBusy(f"HTTP {status}: {message}")
-    raise EngineRefused(f"HTTP {status}: {message}")
-
-
-def _answer(answer: Any) -> EngineReply:
-    try:
-        choice = answer["choices"][0]
-        usage = answer.get("usage") or {}
-        return EngineReply(
-            text=choice["message"].get("content") or "",
-            finish_reason=str(choice.get("finish_reason") or "stop"),
-            prompt_tokens=int(usage.get("prompt_tokens") or 0),
-            completion_tokens=int(usage.get("completion_tokens") or 0),
-        )
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-        raise EngineBusy(f"the answer is not a chat completion: {error!r}") from error
-
-
-def _message(answer: Any, raw: bytes) -> str:
-    """The engine's words: SGLang's `message`, OpenAI's `error.message`, or the body."""
-    if isinstance(answer, dict):
-        error = answer.get("error")
-        words = answer.get("message") or (error.get("message") if isinstance(error, dict) else error)
-        if words:
-            return str(words)[:MESSAGE_LIMIT]
-    return raw.decode(errors="replace")[:MESSAGE_LIMIT]

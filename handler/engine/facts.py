@@ -28,6 +28,7 @@ def facts_from(name: EngineName, server_info: Any, models: Any) -> EngineFacts:
         context_length=_number(served.get("max_model_len")) or _number(info.get("context_length")),
         kv_pool_tokens=_number(info.get("max_total_num_tokens")),
         max_input_tokens=_number(info.get("max_req_input_len")),
+        speculation=_speculation(info),
         slots=sum(n for n in slots if n) or _number(info.get("max_running_requests")),
     )
 
@@ -68,6 +69,14 @@ def load_from_loads(answer: Any) -> EngineLoad | None:
         queued=sum(_number(rank.get("num_waiting_reqs")) or 0 for rank in ranks),
         pool_use=max(usage) if usage else None,
     )
+
+
+def _speculation(info: dict[str, Any]) -> tuple[int, int, int] | None:
+    names = ("speculative_num_steps", "speculative_eagle_topk", "speculative_num_draft_tokens")
+    steps, topk, draft = (_number(info.get(name)) for name in names)
+    if not info.get("speculative_algorithm") or steps is None or topk is None or draft is None:
+        return None
+    return steps, topk, draft
 
 
 def _first(value: Any) -> dict[str, Any]:

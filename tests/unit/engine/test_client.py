@@ -19,8 +19,9 @@ from handler.engine.api import (
     EngineRequest,
     EngineTimeout,
 )
-from handler.engine.client import Deadlines, HttpEngine, read_reply, request_body
+from handler.engine.client import Deadlines, HttpEngine
 from handler.engine.server import EngineServer
+from handler.engine.wire import read_reply, request_body
 from tests.unit.engine.conftest import KEY, SAMPLES, client_of, written
 
 Make = Callable[..., EngineServer]

@@ -1,0 +1,103 @@
+"""The OpenAI-compatible wire as the engine speaks it: bodies out, answers in. No I/O of its own."""
+
+import asyncio
+import base64
+import json
+from http import HTTPStatus
+from typing import Any
+
+import aiohttp
+from aiohttp.abc import AbstractStreamWriter
+
+from handler.engine.api import EngineBusy, EngineRefused, EngineReply, EngineRequest
+
+WRITE_SLICE = 256 * 1024
+RETRYABLE = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS}
+MESSAGE_LIMIT = 500
+PICTURE_PREFIX = "data:image/jpeg;base64,"
+PICTURE = "@picture@"
+"""Where the picture's base64 goes in a body serialised without it."""
+
+
+class Body(aiohttp.Payload):
+    """A request body in parts, none of them copied, with a deadline for sending it."""
+
+    def __init__(self, parts: tuple[bytes, ...], deadline_s: float) -> None:
+        super().__init__(parts, content_type="application/json")
+        self._parts = parts
+        self._deadline_s = deadline_s
+        self._size = sum(map(len, parts))
+
+    def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
+        """The whole body as text."""
+        return b"".join(self._parts).decode(encoding, errors)
+
+    async def write(self, writer: AbstractStreamWriter) -> None:
+        """Send it. Raises `TimeoutError` when nobody reads it in time."""
+        await self.write_with_length(writer, None)
+
+    async def write_with_length(self, writer: AbstractStreamWriter, content_length: int | None) -> None:
+        """Send it; it is always sent whole."""
+        async with asyncio.timeout(self._deadline_s):
+            for part in self._parts:
+                for start in range(0, len(part), WRITE_SLICE):
+                    await writer.write(memoryview(part)[start : start + WRITE_SLICE])
+
+
+def request_body(request: EngineRequest, model: str) -> tuple[bytes, ...]:
+    """The JSON of one chat completion, assembled around the picture's base64 instead of serialising it."""
+    options: dict[str, Any] = {"model": model, "max_tokens": request.max_tokens, "temperature": 0.0}
+    if request.repetition_penalty is not None:
+        options["repetition_penalty"] = request.repetition_penalty
+    picture = {"type": "image_url", "image_url": {"url": PICTURE_PREFIX + PICTURE}}
+    question = {"type": "text", "text": request.prompt}
+    options["messages"] = [{"role": "user", "content": [picture, question]}]
+    head, _, tail = json.dumps(options).partition(PICTURE)
+    return head.encode(), base64.b64encode(request.jpeg), tail.encode()
+
+
+def model_loaded(body: bytes) -> bool:
+    """Older servers answer JSON with `model_loaded`; the others an empty body."""
+    try:
+        answer = json.loads(body)
+    except ValueError:
+        return True
+    return not isinstance(answer, dict) or answer.get("model_loaded", True) is True
+
+
+def read_reply(status: int, raw: bytes) -> EngineReply:
+    """What an HTTP answer means. Raises `EngineBusy` or `EngineRefused` with the engine's words."""
+    try:
+        answer = json.loads(raw)
+    except ValueError:
+        answer = None
+    if status == HTTPStatus.OK:
+        return _answer(answer)
+    message = _message(answer, raw)
+    if status in RETRYABLE or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        raise EngineBusy(f"HTTP {status}: {message}")
+    raise EngineRefused(f"HTTP {status}: {message}")
+
+
+def _answer(answer: Any) -> EngineReply:
+    try:
+        choice = answer["choices"][0]
+        usage = answer.get("usage") or {}
+        return EngineReply(
+            text=choice["message"].get("content") or "",
+            finish_reason=str(choice.get("finish_reason") or "stop"),
+            prompt_tokens=int(usage.get("prompt_tokens") or 0),
+            completion_tokens=int(usage.get("completion_tokens") or 0),
+        )
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise EngineBusy(f"the answer is not a chat completion: {error!r}") from error
+
+
+def _message(answer: Any, raw: bytes) -> str:
+    """The engine's words: SGLang's `message`, OpenAI's `error.message`, or the body."""
+    if isinstance(answer, dict):
+        error = answer.get("error")
+        words = answer.get("message") or (error.get("message") if isinstance(error, dict) else error)
+        if words:
+            return str(words)[:MESSAGE_LIMIT]
+    return raw.decode(errors="replace")[:MESSAGE_LIMIT]
