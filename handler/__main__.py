@@ -1,6 +1,7 @@
 """The boot, top to bottom. Anything wrong ends the process with exit code 1 and one clear line."""
 
 import asyncio
+import signal
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
@@ -73,7 +74,7 @@ class Loop:
     def concurrency(self, current: int) -> int:
         """Called by the SDK in its running loop, first before any job is taken."""
         self.shutdown.watch()
-        self.chain.start_following()
+        self.chain.start_following(on_gone=lambda: signal.raise_signal(signal.SIGTERM))
         return self.jobs_at_once
 
 

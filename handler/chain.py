@@ -6,27 +6,27 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from handler import __version__
+from handler import __version__, fitness
 from handler.boot import BootReport
 from handler.checkpoint import Checkpoints
 from handler.documents.pool import RenderPool
 from handler.engine.api import EngineLoad
 from handler.engine.client import HttpEngine
-from handler.engine.launch import start_engine
+from handler.engine.launch import EngineBoot, start_engine
+from handler.engine.monitor import EngineMonitor
 from handler.golden.check import golden_document, verify_golden
 from handler.layout.detector import Detector
 from handler.layout.loading import load_detector
 from handler.layout.runner import LayoutRunner
 from handler.page_budget import PageBudget
 from handler.pages import PageReader, ReadOptions
+from handler.patches import registry
 from handler.recognition.reader import Reader, ReadingPolicy
 from handler.recognition.slots import RegionSlots
 from handler.schema import JsonValue, ProducedBy
 from handler.settings import Settings
 from handler.stages import Stages
 from handler.volume import Volume
-
-LOAD_INTERVAL_S = 1.0
 
 
 @dataclass
@@ -38,7 +38,8 @@ class Chain:
     slots: RegionSlots
     produced_by: ProducedBy
     settings: Settings
-    _load: EngineLoad | None = None
+    starting: EngineBoot
+    _monitor: EngineMonitor | None = None
     _following: "asyncio.Task[None] | None" = field(default=None, repr=False)
 
     async def read_golden_page(self) -> None:
@@ -46,24 +47,19 @@ class Chain:
         outcome = await self.pages.read(golden_document(), 1, ReadOptions(), Stages())
         verify_golden(outcome.result, self.settings.layout)
 
-    def start_following(self) -> None:
-        """Sample the engine's load once a second, in the running loop, for the slots, `debug` and progress."""
+    def start_following(self, on_gone: Callable[[], None]) -> None:
+        """Watch the engine in the running loop, for the slots, `debug` and progress; `on_gone` when it is lost."""
         if self._following is None:
-            self._following = asyncio.get_running_loop().create_task(self._follow())
-
-    async def _follow(self) -> None:
-        while True:
-            self._load = await self.engine.load()
-            self.slots.observe(self._load)
-            await asyncio.sleep(LOAD_INTERVAL_S)
+            self._monitor = EngineMonitor(self.engine, observe=self.slots.observe, on_gone=on_gone)
+            self._following = asyncio.get_running_loop().create_task(self._monitor.run())
 
     def load(self) -> EngineLoad | None:
         """The engine's load at the last sample."""
-        return self._load
+        return self._monitor.load if self._monitor is not None else None
 
     def engine_report(self) -> dict[str, JsonValue]:
         """For `debug.engine`."""
-        facts, load = self.engine.facts, self._load
+        facts, load = self.engine.facts, self.load()
         report: dict[str, JsonValue] = {
             "name": facts.name,
             "version": facts.version,
@@ -82,6 +78,10 @@ class Chain:
                 "pool_use": load.pool_use,
                 "retractions": load.retractions,
             }
+        if self._monitor is not None:
+            report["occupancy"] = self._monitor.occupancy()
+        if not self.engine.alive():
+            report |= self.starting.report()
         return report
 
     def checkpoints(self, volume: Volume | None) -> Checkpoints:
@@ -100,11 +100,16 @@ def open_chain(
     `load` brings the layout model; benchmarks bring one that costs nothing.
     """
     with start_engine(settings) as starting, RenderPool(settings) as renderer:
+        with report.step("patches"):
+            report.found({"patches": registry.as_json(registry.apply_for(settings))})
         with report.step("layout"):
             detector = load(settings)
         with report.step("engine"):
             engine = starting.wait_ready()
         facts = engine.facts
+        with report.step("gates"):
+            gates = fitness.engine_gates(facts, settings.engine_model, starting)
+            report.found({"gates": fitness.as_json(asyncio.run(fitness.run(gates)))})
         slots = RegionSlots(facts.slots, fixed=settings.regions_in_flight)
         layout = LayoutRunner(detector)
         reader = Reader(engine, ReadingPolicy(ceiling=settings.ocr_max_tokens), slots)
@@ -117,7 +122,7 @@ def open_chain(
             layout=detector.name,
             layout_version=detector.version,
         )
-        chain = Chain(pages, engine, slots, produced_by, settings)
+        chain = Chain(pages, engine, slots, produced_by, settings, starting)
         if settings.boot_golden_page:
             with report.step("golden page"):
                 asyncio.run(_golden_boot(chain))

@@ -8,6 +8,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from handler.engine.api import EngineFacts, EngineName
 from handler.engine.gpu import Gpu
@@ -109,6 +110,34 @@ def gpu_in_use(gpus: Sequence[Gpu]) -> str:
                 "lower --mem-fraction-static in SGLANG_EXTRA_ARGS"
             )
     return ", ".join(f"{gpu.name}: {gpu.memory_free} MiB free" for gpu in gpus)
+
+
+class Start(Protocol):
+    """How the engine was started; `handler.engine.launch.EngineBoot`."""
+
+    @property
+    def wants_nextn(self) -> bool:
+        """Whether its profile turns speculative decoding on."""
+
+    @property
+    def needs_gpu(self) -> bool:
+        """Whether it must sit on a GPU of this machine."""
+
+    def gpus(self) -> Sequence[Gpu]:
+        """The GPUs it may use, as they are now."""
+
+
+def engine_gates(facts: EngineFacts, model: str, start: Start) -> list[tuple[str, Gate]]:
+    """The gates of an engine that has just come up, in order."""
+    gates: list[tuple[str, Gate]] = [
+        ("model", lambda: model_served(facts, model)),
+        ("KV pool", lambda: pool_holds_context(facts)),
+        ("input", lambda: input_fits(facts)),
+        ("speculation", lambda: speculation_as_wanted(facts, start.wants_nextn)),
+    ]
+    if start.needs_gpu:
+        gates.append(("GPU", lambda: gpu_in_use(start.gpus())))
+    return gates
 
 
 async def run(gates: Sequence[tuple[str, Gate]]) -> tuple[GateReport, ...]:

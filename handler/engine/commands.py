@@ -24,6 +24,7 @@ class Command:
     argv: Callable[[int], tuple[str, ...]]
     env: Mapping[str, str] = field(default_factory=dict)
     profile: str | None = None
+    needs_gpu: bool = False
     step_down: "Callable[[], Command] | None" = None
 
     def can_step_down(self, last_lines: Sequence[str]) -> bool:
@@ -59,7 +60,13 @@ def _sglang(settings: Settings, profile: Profile, model_dir: Path) -> Command:
     def argv(port: int) -> tuple[str, ...]:
         return profile.argv(settings.sglang_python, model_dir, port, settings.sglang_extra_args)
 
-    return Command(argv, profile.env, profile.name, lambda: _sglang(settings, smaller(profile), model_dir))
+    return Command(
+        argv,
+        profile.env,
+        profile.name,
+        needs_gpu=profile.needs_gpu,
+        step_down=lambda: _sglang(settings, smaller(profile), model_dir),
+    )
 
 
 def _transformers(python: str, model_dir: Path) -> Command:

@@ -17,6 +17,7 @@ from typing import Self
 from handler.engine.api import EngineName
 from handler.engine.client import Deadlines, HttpEngine
 from handler.engine.commands import Command, command_for
+from handler.engine.gpu import Gpu, visible_gpus
 from handler.engine.server import EngineServer, EngineStartError, free_port
 from handler.errors import SettingsError
 from handler.schema import JsonValue
@@ -54,6 +55,20 @@ class EngineBoot:
     def wait_ready(self) -> HttpEngine:
         """Block until the engine answers, then read its facts. Raises `EngineStartError`. Not from inside a loop."""
         return asyncio.run(self._until_ready())
+
+    @property
+    def wants_nextn(self) -> bool:
+        """Whether the profile turns speculative decoding on."""
+        return self.command is not None and "--speculative-algorithm" in self.command.argv(0)
+
+    @property
+    def needs_gpu(self) -> bool:
+        """Whether the engine must sit on a GPU of this machine."""
+        return self.command is not None and self.command.needs_gpu
+
+    def gpus(self) -> tuple[Gpu, ...]:
+        """The GPUs it may use, as they are now."""
+        return visible_gpus(self._settings.cuda_visible_devices)
 
     def report(self) -> dict[str, JsonValue]:
         """For `debug`: how the engine was started and what it printed last."""

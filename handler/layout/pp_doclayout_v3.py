@@ -20,8 +20,7 @@ from handler.layout.detector import Detection, Pixels
 from handler.layout.names import LayoutName
 from handler.models.resolve import resolve
 from handler.patches.glmocr_load_report import IncompleteWeights
-from handler.patches.patch import PatchReport, installed_version
-from handler.patches.registry import apply_patches
+from handler.patches.patch import installed_version
 from handler.schema import Label
 from handler.settings import Settings, forbid_hub
 
@@ -42,10 +41,9 @@ class PPDocLayoutV3:
 
     name = str(LayoutName.PP_DOCLAYOUT_V3)
 
-    def __init__(self, detector: Any, device: str, batch_size: int, patches: Sequence[PatchReport]) -> None:
+    def __init__(self, detector: Any, device: str, batch_size: int) -> None:
         self._detector = detector
         self.device = device
-        self.patches = tuple(patches)
         self._batch_size = batch_size
 
     @property
@@ -69,16 +67,15 @@ class PPDocLayoutV3:
 
 
 def load(settings: Settings) -> PPDocLayoutV3:
-    """Patch, check, load. Raises `PatchError`, `ModelError` or `GateError`."""
+    """Check and load. The boot patches must have been applied before. Raises `ModelError` or `GateError`."""
     forbid_hub()
-    patches = apply_patches(settings.glmocr_allow_untested)
     model_dir = resolve(PP_DOCLAYOUT_V3, settings)
     names = checkpoint_labels(model_dir)
     device = choose_device(settings)
     batch_size = settings.layout_batch_size or (CPU_BATCH if device == "cpu" else GPU_BATCH)
     detector = _start_detector(model_dir, names, device, batch_size)
     log.info("layout model on %s, %d pages at once", device, batch_size)
-    return PPDocLayoutV3(detector, device, batch_size, patches)
+    return PPDocLayoutV3(detector, device, batch_size)
 
 
 def checkpoint_labels(model_dir: Path) -> dict[int, Label]:

@@ -2,8 +2,10 @@
 
 import logging
 from collections.abc import Iterable
+from dataclasses import asdict
 
 from handler.errors import PatchError
+from handler.layout.names import LayoutName
 from handler.patches import (
     glmocr_connect,
     glmocr_id2label,
@@ -14,6 +16,8 @@ from handler.patches import (
     torch_rendezvous,
 )
 from handler.patches.patch import Patch, PatchFailed, PatchReport, installed_version, run
+from handler.schema import JsonValue
+from handler.settings import Settings
 
 log = logging.getLogger(__name__)
 
@@ -45,6 +49,18 @@ def apply_patches(allow_untested: bool, patches: Iterable[Patch] = PATCHES) -> t
             ) from error
         log.info("patch %s (%s %s): %s", patch.name, patch.target, reports[-1].version, reports[-1].outcome)
     return tuple(reports)
+
+
+def apply_for(settings: Settings) -> tuple[PatchReport, ...]:
+    """The patches this boot needs: those of PP-DocLayoutV3 where it is the layout model, else none."""
+    if settings.layout is not LayoutName.PP_DOCLAYOUT_V3:
+        return ()
+    return apply_patches(settings.glmocr_allow_untested)
+
+
+def as_json(reports: Iterable[PatchReport]) -> list[JsonValue]:
+    """For `debug.boot.patches`."""
+    return [asdict(report) for report in reports]
 
 
 def refuse_untested(version: str | None, allow_untested: bool) -> None:

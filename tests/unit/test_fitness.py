@@ -1,4 +1,4 @@
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -94,3 +94,32 @@ async def test_gates_run_in_order_and_the_first_failure_is_named() -> None:
     with pytest.raises(GateError, match=r"^gate golden page: golden page: 3%") as caught:
         await fitness.run(gates)
     assert caught.value.details == {"gate": "golden page"}
+
+
+@dataclass
+class Started:
+    wants_nextn: bool = False
+    needs_gpu: bool = False
+
+    def gpus(self) -> list[Gpu]:
+        return [CARD]
+
+
+@pytest.mark.parametrize(
+    ("facts", "start", "gate"),
+    [
+        (replace(GOOD, model="qwen"), Started(), "model"),
+        (replace(GOOD, kv_pool_tokens=1), Started(), "KV pool"),
+        (replace(GOOD, max_input_tokens=1), Started(), "input"),
+        (GOOD, Started(wants_nextn=True), "speculation"),
+        (GOOD, Started(needs_gpu=True), None),
+    ],
+)
+async def test_every_gate_of_the_engine_is_asked(facts: EngineFacts, start: Started, gate: str | None) -> None:
+    gates = fitness.engine_gates(facts, "glm-ocr", start)
+    if gate is None:
+        assert [report.name for report in await fitness.run(gates)][-1] == "GPU"
+        return
+    with pytest.raises(GateError) as caught:
+        await fitness.run(gates)
+    assert caught.value.details == {"gate": gate}

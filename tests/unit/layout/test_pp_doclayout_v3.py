@@ -24,7 +24,7 @@ class Detector:
 
 @pytest.mark.parametrize("as_tuple", [True, False])
 def test_boxes_are_in_pixels_and_never_smaller_than_what_was_found(as_tuple: bool) -> None:
-    detector = PPDocLayoutV3(Detector(as_tuple), "cpu", 1, ())
+    detector = PPDocLayoutV3(Detector(as_tuple), "cpu", 1)
     pages = [np.zeros((2000, 1000, 3), np.uint8), np.zeros((100, 333, 3), np.uint8)]
     first, second = detector.detect(pages)
     assert first[0].box == PixelBox(0, 200, 1000, 1002)
