@@ -15,6 +15,7 @@ from handler.documents.mupdf import MuPdf
 from handler.documents.page import OpenedDocument, StagedDocument
 from handler.documents.pdfium import Pdfium
 from handler.documents.scale import Scale, page_scale
+from handler.documents.scans import draw_scan
 from handler.documents.work import Drawn, PageJob, PdfEngine
 from handler.errors import DocumentUnreadable
 from handler.schema import DocumentKind, PageWarning, Reason
@@ -36,7 +37,7 @@ def open_document(document: StagedDocument, engine: PdfEngine) -> OpenedDocument
             return OpenedDocument(_pdfium(document).page_count, repaired=True)
         opened = _mupdf(document)
     except (*mupdf.FAILURES, *pdfium.FAILURES) as error:
-        raise DocumentUnreadable(f"the PDF cannot be opened: {_without_path(error, document)}") from None
+        raise DocumentUnreadable(f"the PDF cannot be opened: {error}") from None
     if opened.page_count == 0:
         raise DocumentUnreadable("the PDF has no pages")
     return OpenedDocument(opened.page_count, opened.repaired, opened.warnings)
@@ -52,14 +53,16 @@ def draw_page(job: PageJob) -> Drawn:
         return _draw_first(job)
     except (*mupdf.FAILURES, *pdfium.FAILURES) as error:
         reason = Reason.RENDER_MEMORY if "malloc" in str(error) else Reason.PAGE_DAMAGED
-        raise RenderFailure(reason, f"the page cannot be drawn: {_without_path(error, job.document)}") from None
+        raise RenderFailure(reason, f"the page cannot be drawn: {error}") from None
 
 
 def _draw_first(job: PageJob) -> Drawn:
     opened = _mupdf(job.document)
     scale, width, height = _size(opened, job)
     with mapped_page(job.handle, width, height) as target:
-        complaints = opened.draw(job.page - 1, scale, job.angle, target.pixels)
+        scan = None if job.angle else opened.scan(job.page - 1)
+        decoded = scan is not None and draw_scan(scan, target.pixels)
+        complaints = () if decoded else opened.draw(job.page - 1, scale, job.angle, target.pixels)
         drawn = Drawn(width, height, scale.dpi, _marked(target), scale.warnings + page_warnings(complaints))
         white = drawn.ink == 0
         doubtful = white and (complaints or opened.repaired or opened.has_pictures(job.page - 1))
@@ -68,7 +71,7 @@ def _draw_first(job: PageJob) -> Drawn:
         second = _other_reading(job, drawn, target)
     if second is not None:
         return second
-    if white and (tell_of_loss(complaints) or not opened.white_by_right(job.page - 1)):
+    if white and not opened.blank_by_right(job.page - 1):
         raise RenderFailure(Reason.PAGE_DAMAGED, f"both engines draw a white page: {_first(complaints)}")
     return drawn
 
@@ -126,10 +129,6 @@ def _size(opened: MuPdf | Pdfium, job: PageJob) -> tuple[Scale, int, int]:
     if job.angle in (90, 270):
         return scale, scale.height, scale.width
     return scale, scale.width, scale.height
-
-
-def _without_path(error: Exception, document: StagedDocument) -> str:
-    return str(error).replace(str(document.path), "document")
 
 
 def _second_renderer(why: str) -> PageWarning:

@@ -4,20 +4,19 @@ Imported in render processes only. Sizes are checked from the header before anyt
 stands behind it, because other code in the same interpreter may have turned it off.
 """
 
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, cast
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageChops, ImageFile, ImageOps
+from PIL import Image, ImageFile, ImageOps, UnidentifiedImageError
 
 from handler.documents.failures import RenderFailure
 from handler.documents.ink import ink_mask, ink_share
 from handler.documents.page import OpenedDocument
 from handler.documents.scale import image_scale, scaled_down
-from handler.documents.tiff_frames import TiffFrames
 from handler.errors import DocumentTooLarge, DocumentUnreadable
 from handler.layout.detector import Pixels
 from handler.schema import DocumentKind, PageWarning, Reason
@@ -38,16 +37,20 @@ def open_picture(path: Path, kind: DocumentKind) -> OpenedDocument:
     Raises `DocumentUnreadable` or `DocumentTooLarge`.
     """
     try:
-        if kind is DocumentKind.TIFF and (frames := len(TiffFrames(path).directories)) > 1:
-            return OpenedDocument(frames)
         with _opened(path, kind) as picture:
+            frames = int(getattr(picture, "n_frames", 1))
             _check_size(picture)
-            frames = _animated_frames(picture, kind)
+    except UnidentifiedImageError:
+        raise DocumentUnreadable(f"the {kind.value} file is damaged at its start") from None
     except RenderFailure as failure:
-        raise DocumentTooLarge(failure.message) from None
+        if kind is not DocumentKind.TIFF:
+            raise DocumentTooLarge(failure.message) from None
+        return OpenedDocument(frames)
     except FAILURES as error:
-        raise DocumentUnreadable(f"the {kind.value} file is damaged at its start: {type(error).__name__}") from None
-    return OpenedDocument(1, warnings=(_animation(frames).message,) if frames > 1 else ())
+        raise DocumentUnreadable(f"the {kind.value} file cannot be opened: {error}") from None
+    if kind is DocumentKind.TIFF or frames == 1:
+        return OpenedDocument(frames)
+    return OpenedDocument(1, warnings=(_animation(frames).message,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,17 +64,16 @@ class Picture:
 def read_picture(path: Path, kind: DocumentKind, frame: int, max_pixels: int) -> Picture:
     """Frame `frame` (from 0) with at most `max_pixels`. Raises `RenderFailure`."""
     found: list[PageWarning] = []
-    image = _decoded(path, kind, frame, max_pixels, found)
-    return Picture(_scaled(_rgb(image), max_pixels), tuple(found))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        image = _decoded(path, kind, frame, max_pixels, found)
+        pixels = _scaled(_rgb(image), max_pixels)
+    return Picture(pixels, tuple(found))
 
 
-def _opened(path: Path, kind: DocumentKind, frame: int = 0) -> Image.Image:
+def _opened(path: Path, kind: DocumentKind) -> Image.Image:
     Image.MAX_IMAGE_PIXELS = DECODE_PIXELS // 2
-    source = cast("IO[bytes]", TiffFrames(path).at(frame)) if kind is DocumentKind.TIFF else path
-    try:
-        return Image.open(source, formats=[kind.value.upper()])
-    except Image.DecompressionBombError as error:
-        raise RenderFailure(Reason.RENDER_MEMORY, str(error).partition(", could")[0]) from None
+    return Image.open(path, formats=[kind.value.upper()])
 
 
 def _check_size(image: Image.Image) -> None:
@@ -101,8 +103,11 @@ def _decoded(path: Path, kind: DocumentKind, frame: int, max_pixels: int, found:
 
 
 def _load(path: Path, kind: DocumentKind, frame: int, max_pixels: int, found: list[PageWarning]) -> Image.Image:
-    with _opened(path, kind, frame) as image:
-        if (frames := _animated_frames(image, kind)) > 1:
+    with _opened(path, kind) as image:
+        frames = int(getattr(image, "n_frames", 1))
+        if frame:
+            image.seek(frame)
+        elif frames > 1 and kind is not DocumentKind.TIFF:
             found.append(_animation(frames))
         _check_size(image)
         scale = image_scale(*image.size, max_pixels)
@@ -110,29 +115,25 @@ def _load(path: Path, kind: DocumentKind, frame: int, max_pixels: int, found: li
             width, height = image.size
             found.append(scaled_down(f"the picture of {width} x {height} pixels is read at {scale:.0%} of its size"))
             image.draft(None, (round(width * scale), round(height * scale)))
-        upright = _upright(image)
-        unmarked_cmyk = kind is DocumentKind.JPEG and image.mode == "CMYK" and "adobe" not in image.info
-        return _lighter(upright, ImageChops.invert(upright)) if unmarked_cmyk else upright
-
-
-def _animated_frames(image: Image.Image, kind: DocumentKind) -> int:
-    return 1 if kind is DocumentKind.TIFF else int(getattr(image, "n_frames", 1))
+        if kind is DocumentKind.JPEG and image.mode == "CMYK":
+            return _cmyk_upright(image)
+        image.load()
+        return _upright(image)
 
 
 def _upright(image: Image.Image) -> Image.Image:
-    """Decoded, and turned once as its orientation says.
-
-    Pillow's TIFF reader turns by itself while decoding and removes the tag, but (13.0) only when the tags were read
-    before.
-    """
-    image.getexif()
-    image.load()
+    """Turned as its EXIF orientation says. Pillow's TIFF reader has done it and removed the tag by now."""
     return ImageOps.exif_transpose(image)
 
 
-def _lighter(one: Image.Image, other: Image.Image) -> Image.Image:
-    """CMYK with Adobe's marker is inverted; without it nobody knows, and the lighter reading is the page."""
-    return max(one, other, key=lambda candidate: float(np.median(np.asarray(candidate.convert("L")))))
+def _cmyk_upright(image: Image.Image) -> Image.Image:
+    """CMYK JPEGs with Adobe's marker hold inverted values. Without it nobody knows: the lighter reading is the page."""
+    image.load()
+    upright = _upright(image)
+    if "adobe" in image.info:
+        return upright
+    other = ImageOps.invert(upright)
+    return max(upright, other, key=lambda candidate: float(np.median(np.asarray(candidate.convert("L")))))
 
 
 def _rgb(image: Image.Image) -> Pixels:

@@ -88,7 +88,10 @@ def coverage(mask: Mask, boxes: Sequence[PixelBox], width: int, height: int) -> 
     mask = mask.copy()
     step = width / mask.shape[1]
     erased = [_erase(mask, box.clamped(width, height), step) for box in boxes]
-    covered = 1 - cv2.countNonZero(mask) / total
+    missed = cv2.countNonZero(mask)
+    if missed == 0:
+        return Coverage(1.0)
+    covered = 1 - missed / total
     areas = (_on_page(area, step, width, height) for area in _areas(mask, erased))
     return Coverage(covered, tuple(sorted(areas, key=lambda box: (box.y0, box.x0))))
 
