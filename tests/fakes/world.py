@@ -74,7 +74,9 @@ class PlannedPage:
     missed: tuple[PlannedRegion, ...] = ()
     whole: Behaviour = Behaviour.WELL
     """How the engine answers when the whole page is asked for."""
-    ink: float = 0.05
+    ink: float = 0.01
+    upright: int = 0
+    """Degrees it has to be turned clockwise to be read."""
     render_fails: Exception | None = None
     layout_fails: Exception | None = None
     coverage_fails: Exception | None = None
@@ -180,7 +182,7 @@ class WorldRenderer:
         whole = PlannedRegion(request.label, request.box, plan.whole, plan.ink)
         region = planned.get((request.label, request.box), whole)
         name = f"page {page} turned {angle} {request.label} {request.box.as_bbox()}"
-        behaviour = region.behaviour if angle == "0" else Behaviour.EMPTY
+        behaviour = region.behaviour if int(angle) == plan.upright else Behaviour.EMPTY
         picture: dict[str, Any] = {"name": name, "behaviour": behaviour, "variant": request.variant}
         return Cut((Crop(json.dumps(picture).encode(), 280, 56),), region.ink)
 

@@ -1,40 +1,15 @@
 """The promise: whatever fails, every page and region has its entry, and what the engine said is in it."""
 
-import asyncio
-import base64
 import os
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handler.checkpoint import Checkpoints
 from handler.documents.failures import RenderFailure
 from handler.geometry import PixelBox, page_box
-from handler.jobs import DocumentReader
-from handler.layout.runner import LayoutRunner
-from handler.page_budget import PageBudget
 from handler.page_outcome import BLANK_INK
-from handler.pages import PageReader
-from handler.progress import ProgressMeter
-from handler.recognition.asking import Asker, Patience
-from handler.recognition.reader import Reader, ReadingPolicy
-from handler.recognition.slots import RegionSlots
-from handler.schema import (
-    DocumentStatus,
-    JobInput,
-    JobOutput,
-    Label,
-    PageResult,
-    PageStatus,
-    ProducedBy,
-    Reason,
-    RegionOrigin,
-    RegionResult,
-    RegionStatus,
-)
-from handler.settings import Settings
-from handler.stages import Stages
-from tests.fakes.engine import Clock
+from handler.schema import DocumentStatus, Label, PageResult, PageStatus, Reason, RegionResult, RegionStatus
+from tests.fakes.reading import read_all
 from tests.fakes.world import (
     HEIGHT,
     WIDTH,
@@ -42,35 +17,11 @@ from tests.fakes.world import (
     PlannedPage,
     PlannedRegion,
     World,
-    WorldDetector,
-    WorldRenderer,
     full_text,
 )
 
-PDF = base64.b64encode(b"%PDF-1.7\nonly its first bytes are looked at").decode()
 thoroughly = settings(max_examples=int(os.environ.get("LEDGER_EXAMPLES", "30")), deadline=None)
 LOST = frozenset({RegionStatus.FAILED, RegionStatus.TRUNCATED})
-
-
-async def read(world: World, **options: object) -> JobOutput:
-    engine, clock, slots = world.engine(), Clock(), RegionSlots(8)
-    asker = Asker(engine, slots, Patience(deadline_s=3), clock=clock, sleep=clock.sleep)
-    layout = LayoutRunner(WorldDetector(world))
-    reader = Reader(engine, ReadingPolicy(ceiling=4096), slots, asker=asker)
-    pages = PageReader(WorldRenderer(world), layout, reader, PageBudget(50_000_000))
-    documents = DocumentReader(
-        pages, Checkpoints(None, "test"), Settings(), ProducedBy(worker="0", engine="fake", layout="planned")
-    )
-    job = JobInput(file_base64=PDF, **options)
-    try:
-        outcome = await documents.read(job, "job", ProgressMeter(), Stages())
-    finally:
-        layout.close()
-    return outcome.output
-
-
-def read_all(world: World, **options: object) -> JobOutput:
-    return asyncio.run(read(world, **options))
 
 
 coordinates = st.integers(-50, 650)
@@ -91,7 +42,8 @@ pages = st.builds(
     found=st.lists(regions, max_size=4).map(tuple),
     missed=st.lists(recovered, max_size=2).map(tuple),
     whole=st.sampled_from(Behaviour),
-    ink=st.sampled_from([0.05, 0.05, 0.0]),
+    ink=st.sampled_from([0.05, 0.01, 0.0]),
+    upright=st.sampled_from([0, 0, 0, 90]),
     render_fails=st.one_of(st.none(), st.none(), st.none(), render_failures, st.builds(ValueError, st.just("a bug"))),
     layout_fails=st.one_of(st.none(), st.none(), st.none(), st.builds(RuntimeError, st.just("CUDA out of memory"))),
     coverage_fails=st.one_of(st.none(), st.none(), st.none(), render_failures),
@@ -158,7 +110,7 @@ def test_ok_means_all_of_it(world: World) -> None:
 @given(worlds)
 @thoroughly
 def test_the_document_is_complete_only_if_nothing_was_lost(world: World) -> None:
-    output = read_all(world)
+    output = read_all(world, furniture="keep")
     lost = any(page.status in (PageStatus.FAILED, PageStatus.PARTIAL) for page in output.pages)
     lost |= any(region.status in LOST for page in output.pages for region in page.regions)
     assert (output.status is DocumentStatus.COMPLETE) == (not lost)
@@ -192,48 +144,3 @@ def name_of(page: PageResult, region: RegionResult) -> str:
 
 def is_loop(text: str) -> bool:
     return bool(text) and not text.replace("and so on ", "")
-
-
-def test_a_page_that_fails_does_not_stop_its_neighbours() -> None:
-    good = PlannedPage((PlannedRegion(Label.TEXT, PixelBox(0, 0, 100, 50), Behaviour.WELL),))
-    bad = PlannedPage(render_fails=RenderFailure(Reason.RENDER_TIMEOUT, "30 s"))
-    output = read_all(World((good, bad, good)))
-    assert [page.status for page in output.pages] == [PageStatus.OK, PageStatus.FAILED, PageStatus.OK]
-    assert output.status is DocumentStatus.PARTIAL
-
-
-def test_only_the_pages_asked_for_are_read_under_their_own_numbers() -> None:
-    page = PlannedPage((PlannedRegion(Label.TEXT, PixelBox(0, 0, 100, 50), Behaviour.WELL),))
-    world = World((page,) * 6)
-    output = read_all(world, pages="2,5-")
-    assert [page.page for page in output.pages] == [2, 5, 6]
-    assert not world.asked(1)
-
-
-def test_layout_that_fails_leaves_the_page_as_one_region_flagged() -> None:
-    [page] = read_all(World((PlannedPage(layout_fails=RuntimeError("CUDA out of memory")),))).pages
-    [region] = page.regions
-    assert (region.origin, region.status) == (RegionOrigin.WHOLE_PAGE, RegionStatus.OK)
-    assert [warning.reason for warning in page.warnings] == [Reason.LAYOUT_FAILED]
-
-
-def test_a_page_with_ink_and_no_boxes_is_read_as_one_region() -> None:
-    [page] = read_all(World((PlannedPage(),))).pages
-    assert page.regions[0].origin is RegionOrigin.WHOLE_PAGE
-    assert [warning.reason for warning in page.warnings] == [Reason.NO_LAYOUT]
-
-
-def test_ink_outside_all_boxes_is_read_as_text_and_counted() -> None:
-    found = PlannedRegion(Label.TEXT, PixelBox(0, 0, 400, 100), Behaviour.WELL)
-    missed = PlannedRegion(Label.TEXT, PixelBox(50, 300, 350, 400), Behaviour.WELL)
-    output = read_all(World((PlannedPage((found,), (missed,)),)))
-    [page] = output.pages
-    assert [region.origin for region in page.regions] == [RegionOrigin.LAYOUT, RegionOrigin.RECOVERED]
-    assert (page.coverage, output.counts.regions.recovered) == (0.8, 1)
-
-
-def test_a_crop_that_cannot_be_cut_fails_its_region_only() -> None:
-    found = PlannedRegion(Label.TEXT, PixelBox(0, 0, 400, 100), Behaviour.WELL)
-    failing = PlannedPage((found, found), cut_fails=RenderFailure(Reason.RENDER_TIMEOUT, "30 s"))
-    [page] = read_all(World((failing,))).pages
-    assert [region.reason for region in page.regions] == [Reason.CROP_FAILED] * 2
