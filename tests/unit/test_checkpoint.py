@@ -74,7 +74,9 @@ async def test_a_page_that_was_finished_is_no_suspect(folder: Path) -> None:
     assert (set(history.done), history.suspects) == ({1}, frozenset())
 
 
-@pytest.mark.parametrize("data", [b"", b"not gzip", gzip.compress(b"{}", mtime=0), gzip.compress(b"[1", mtime=0), b"\x1f\x8b\x08"])
+@pytest.mark.parametrize(
+    "data", [b"", b"not gzip", gzip.compress(b"{}", mtime=0), gzip.compress(b"[1", mtime=0), b"\x1f\x8b\x08"]
+)
 def test_a_broken_file_is_read_again_never_trusted(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "page-00001.json.gz"
     path.write_bytes(data)
