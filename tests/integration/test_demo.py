@@ -46,8 +46,16 @@ def command(process: psutil.Process) -> list[str]:
 
 
 def left_of(family: list[psutil.Process]) -> list[psutil.Process]:
+    """What still runs. An orphan that has ended may wait for PID 1 to take note of it."""
     _, alive = psutil.wait_procs(family, timeout=1)
-    return alive
+    return [process for process in alive if status(process) != psutil.STATUS_ZOMBIE]
+
+
+def status(process: psutil.Process) -> str:
+    try:
+        return str(process.status())
+    except psutil.NoSuchProcess:
+        return psutil.STATUS_ZOMBIE
 
 
 @pytest.mark.parametrize("when", ["handler.engine.rapidocr_server", "glmocr_runpod"], ids=["booting", "reading"])
