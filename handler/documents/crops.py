@@ -27,6 +27,8 @@ of 32768, which the 45,525 that `glmocr` 0.1.5 allows would not leave."""
 MAX_RATIO = 150
 """SGLang 0.5.23 refuses above 200:1; rounding to multiples of 28 adds some."""
 TILE_RATIO = 40
+QUIET_PX = 9
+"""A strip is cut in the middle of a gap at least this wide, if there is one."""
 JPEG_QUALITY = 75
 FIGURE_QUALITY = 90
 
@@ -99,7 +101,8 @@ def _tiles(region: Pixels) -> list[Pixels]:
 def _quiet_cuts(strip: Pixels, count: int) -> list[int]:
     """Where to cut a horizontal strip into `count` parts: near equal parts, where the least ink is cut through."""
     length = strip.shape[1]
-    busy = strip.max(axis=(0, 2)).astype(np.int16) - strip.min(axis=(0, 2))
+    contrast = strip.max(axis=(0, 2)).astype(np.int32) - strip.min(axis=(0, 2))
+    busy = np.convolve(contrast, np.ones(QUIET_PX, np.int32), "same")
     reach = length // count // 4
     edges = [0]
     for index in range(1, count):

@@ -32,6 +32,8 @@ _THIN = 3 / 1000
 _EDGE = 6 / 1000
 _FRAME = 0.06
 """An area filled less than this is a frame: of a box, or the edge of a photographed sheet. Its content is in others."""
+_SOLID = 0.85
+_BAR = 50 / 1000
 _SMALLEST = 6 / 1000
 _MOST_AREAS = 24
 _PAD = 3
@@ -117,6 +119,7 @@ def _areas(mask: Mask, erased: Sequence[Area]) -> list[Area]:
         area
         for area, filled in found
         if _worth_reading(area, filled, mask.shape)
+        and not _solid(area, mask)
         and (_length(area) > scrap or not any(_near(area, taken, 2) for taken in erased))
     ]
     merged = _merged(kept, reach)
@@ -133,6 +136,13 @@ def _worth_reading(area: Area, filled: int, shape: tuple[int, ...]) -> bool:
         return False
     thickness = min(x1 - x0, y1 - y0, filled / _length(area))
     return thickness >= thinnest and _length(area) >= max(4, round(_SMALLEST * max(shape)))
+
+
+def _solid(area: Area, mask: Mask) -> bool:
+    """Whether a long area is all ink: the black edge of a scan, a bar, a thick rule. Text has gaps, but for a lone 1."""
+    x0, y0, x1, y1 = area
+    inside = mask[y0:y1, x0:x1]
+    return _length(area) > _BAR * max(mask.shape) and cv2.countNonZero(inside) > _SOLID * inside.size
 
 
 def _merged(areas: Sequence[Area], reach: int) -> list[Area]:

@@ -1,47 +1,106 @@
-from pathlib import Path
-
-import cv2
 import numpy as np
-from PIL import Image, ImageOps
+import pytest
+from numpy.typing import NDArray
 
 from handler.documents.ink import coverage, ink_mask, ink_share
-from handler.geometry import PixelBox
-from handler.layout.detector import Pixels
+from handler.documents.page import Coverage
+from handler.geometry import PixelBox, page_box
 
-EXAMPLES = Path(__file__).parents[3] / "examples"
-TEXT = PixelBox(100, 90, 700, 410)
-
-
-def sheet(paper: int = 255, ink: int = 0) -> Pixels:
-    page = np.full((1200, 900, 3), paper, np.uint8)
-    for y in range(120, 420, 40):
-        cv2.putText(page, "the words of a printed line", (110, y), cv2.FONT_HERSHEY_SIMPLEX, 1, (ink, ink, ink), 2)
-    return page
+WIDTH, HEIGHT = 1653, 2339
 
 
-def test_text_outside_all_boxes_is_missed_and_inside_is_not() -> None:
-    mask = ink_mask(sheet())
-    inside, outside = coverage(mask, [TEXT], 900, 1200), coverage(mask, [], 900, 1200)
-    assert (inside.covered, inside.missed) == (1.0, ())
-    assert outside.covered == 0.0
-    [area] = outside.missed
-    assert abs(area.x0 - 110) < 20
-    assert abs(area.y1 - 410) < 20
+def page() -> NDArray[np.uint8]:
+    return np.full((HEIGHT, WIDTH, 3), 250, np.uint8)
 
 
-def test_white_on_black_is_ink_as_well() -> None:
-    assert abs(ink_share(ink_mask(sheet(0, 255))) - ink_share(ink_mask(sheet()))) < 0.005
+def write(on: NDArray[np.uint8], x: int, y: int, words: int = 6, ink: int = 20) -> PixelBox:
+    """One line of `words` blocks of 90 x 24 px with gaps of 20."""
+    for word in range(words):
+        left = x + 110 * word
+        for stroke in range(left, left + 90, 9):
+            on[y : y + 24, stroke : stroke + 5] = ink
+    return PixelBox(x, y, x + 110 * words - 20, y + 24)
 
 
-def test_a_sheet_unevenly_lit_carries_no_more_ink() -> None:
-    light = np.linspace(1.0, 0.6, 900)[None, :, None]
-    dim = (sheet() * light).astype(np.uint8)
-    assert abs(ink_share(ink_mask(dim)) - ink_share(ink_mask(sheet()))) < 0.01
+def looked_at(on: NDArray[np.uint8], *boxes: PixelBox) -> Coverage:
+    return coverage(ink_mask(on), boxes, WIDTH, HEIGHT)
 
 
-def test_the_desk_around_a_photographed_page_is_not_missed_text() -> None:
-    with Image.open(EXAMPLES / "photo.jpg") as photo:
-        page = np.asarray(ImageOps.exif_transpose(photo).convert("RGB"))
-    height, width = page.shape[:2]
-    printed = PixelBox(230, 150, width - 230, height - 230)
-    assert coverage(ink_mask(page), [printed], width, height).missed == ()
+def test_a_page_without_ink_is_covered() -> None:
+    assert ink_share(ink_mask(page())) == 0
+    assert looked_at(page()) == Coverage(1.0)
+
+
+@pytest.mark.parametrize(("paper", "ink"), [(255, 0), (0, 255), (128, 30), (200, 120)])
+def test_ink_is_what_differs_from_the_paper(paper: int, ink: int) -> None:
+    inked = np.full((HEIGHT, WIDTH, 3), paper, np.uint8)
+    for line in range(20):
+        write(inked, 200, 300 + 80 * line, ink=ink)
+    strokes = 20 * 6 * 10 * 5 * 24
+    assert ink_share(ink_mask(inked)) == pytest.approx(strokes / (WIDTH * HEIGHT), rel=0.1)
+
+
+def test_bleed_through_and_noise_are_no_ink() -> None:
+    noisy = page()
+    noisy[::2] -= 25
+    write(noisy, 200, 300, ink=222)
+    assert ink_share(ink_mask(noisy)) == 0
+
+
+def test_lines_outside_the_boxes_come_back_as_one_area() -> None:
+    inked = page()
+    covered = write(inked, 200, 200)
+    missed = [write(inked, 200, 1000 + 40 * line) for line in range(4)]
+    answer = looked_at(inked, covered)
+    assert answer.covered == pytest.approx(0.2, abs=0.03)
+    [area] = answer.missed
+    assert area.x0 <= missed[0].x0
+    assert area.y0 <= missed[0].y0
+    assert area.x1 >= missed[-1].x1
+    assert area.y1 >= missed[-1].y1
+    assert area.area < 1.6 * (missed[-1].x1 - missed[0].x0) * (missed[-1].y1 - missed[0].y0)
+
+
+def test_far_apart_areas_stay_apart_and_are_read_from_the_top() -> None:
+    inked = page()
+    write(inked, 900, 2000)
+    write(inked, 200, 300)
+    answer = looked_at(inked, PixelBox(0, 0, 1, 1))
+    assert [area.y0 < 1000 for area in answer.missed] == [True, False]
+    assert answer.covered == 0
+
+
+def test_a_page_number_is_an_area_and_a_speck_is_not() -> None:
+    inked = page()
+    inked[2200:2224, 820:850] = 0
+    inked[500:505, 700:705] = 0
+    assert len(looked_at(inked, PixelBox(0, 0, 1, 1)).missed) == 1
+
+
+def test_rules_and_scan_edges_are_not_worth_reading() -> None:
+    inked = page()
+    inked[1000:1004, 100:1500] = 0
+    inked[:, :20] = 0
+    assert looked_at(inked, PixelBox(300, 300, 301, 301)).missed == ()
+
+
+def test_strokes_that_reach_out_of_their_box_are_no_area() -> None:
+    inked = page()
+    line = write(inked, 200, 300)
+    tight = PixelBox(line.x0 + 3, line.y0 + 4, line.x1 - 12, line.y1 - 5)
+    assert looked_at(inked, tight).missed == ()
+
+
+def test_boxes_may_be_degenerate_or_outside() -> None:
+    inked = page()
+    write(inked, 200, 300)
+    answer = looked_at(inked, PixelBox(-50, -50, -10, -10), PixelBox(900, 900, 100, 100), page_box(9999, 9999))
+    assert answer == Coverage(1.0)
+
+
+def test_scattered_ink_becomes_one_area_rather_than_hundreds() -> None:
+    inked = page()
+    for y in range(100, 2200, 200):
+        for x in range(100, 1500, 200):
+            inked[y : y + 30, x : x + 30] = 0
+    assert len(looked_at(inked, PixelBox(0, 0, 1, 1)).missed) == 1

@@ -151,6 +151,7 @@ async def test_nothing_is_left_in_shared_memory(pool: RenderPool, staged: Staged
         (b"\x89PNG\r\n\x1a\nnothing else", DocumentKind.PNG),
         (b"II*\x00\xff\xff\xff\xff", DocumentKind.TIFF),
     ],
+    ids=["a stump", "100 bytes", "only a signature", "no directory"],
 )
 async def test_what_no_engine_opens_is_unreadable(
     pool: RenderPool, staged: Staged, content: bytes, kind: DocumentKind

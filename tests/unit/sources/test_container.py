@@ -1,5 +1,6 @@
 import gzip
 import io
+import itertools
 import struct
 import tarfile
 import zipfile
@@ -104,6 +105,7 @@ OTHER_METHOD = tampered(zipped(("a.pdf", PDF)), directory_at(zipped(("a.pdf", PD
         (zipped(("a.pdf", PDF), method=zipfile.ZIP_LZMA), ArchiveRefused, "method"),
         (zip64_that_hides_its_directory(), ArchiveRefused, "ZIP64"),
     ],
+    ids=itertools.count(),
 )
 def test_archives_that_are_refused(tmp_path: Path, content: bytes, error: type[WorkerError], says: str) -> None:
     with pytest.raises(error, match=says):

@@ -1,0 +1,78 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from handler.documents.buffers import (
+    REUSED_BYTES,
+    BufferStore,
+    PageBuffer,
+    mapped_mask,
+    mapped_page,
+    mapped_pixels,
+    mask_shape,
+)
+
+
+def open_descriptors() -> int:
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+
+@given(st.integers(1, 8000), st.integers(1, 3000))
+@settings(max_examples=40, deadline=None)
+def test_a_page_of_any_size_keeps_pixels_and_mask_apart(width: int, height: int) -> None:
+    buffer = PageBuffer(8000 * 3000 * 3)
+    try:
+        with mapped_page(buffer.handle, width, height) as page:
+            page.pixels[-1, -1] = (1, 2, 3)
+            page.mask[:] = 7
+            assert page.mask.shape == mask_shape(width, height)
+        with mapped_pixels(buffer.handle, width, height) as pixels:
+            assert pixels[-1, -1].tolist() == [1, 2, 3]
+            assert not pixels.flags.writeable
+        with mapped_mask(buffer.handle, width, height) as mask:
+            assert mask.min() == 7
+        assert buffer.pixels(width, height)[-1, -1].tolist() == [1, 2, 3]
+    finally:
+        buffer.close()
+
+
+def test_a_handle_never_comes_back_although_its_memory_does() -> None:
+    store = BufferStore(1000, spare=1)
+    first = store.take().handle
+    store.give_back(first, 1000)
+    second = store.take().handle
+    assert first != second
+    assert first.partition(":")[2] == second.partition(":")[2]
+    store.give_back(first, 1000)
+    assert len(store) == 1, "an old handle does not give back a newer page"
+    with pytest.raises(KeyError):
+        store[first]
+    store.close()
+
+
+def test_memory_is_kept_for_few_and_small_pages_only() -> None:
+    before = open_descriptors()
+    store = BufferStore(1000, spare=2)
+    handles = [store.take().handle for _ in range(5)]
+    for handle in handles:
+        store.give_back(handle, 1000)
+    assert open_descriptors() == before + 2
+    large = store.take().handle
+    store.give_back(large, REUSED_BYTES + 1)
+    doubtful = store.take().handle
+    store.discard(doubtful)
+    store.discard(doubtful)
+    assert open_descriptors() == before
+    store.close()
+
+
+def test_a_view_of_a_closed_buffer_stays_readable() -> None:
+    buffer = PageBuffer(3000)
+    with mapped_page(buffer.handle, 10, 10) as page:
+        page.pixels[:] = 9
+    view = buffer.pixels(10, 10)
+    buffer.close()
+    assert np.all(view == 9)
