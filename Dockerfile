@@ -11,9 +11,18 @@ SHELL ["/bin/bash", "-euxo", "pipefail", "-c"]
 WORKDIR /build
 COPY requirements/image.txt ./
 # pip of the base installs into the venv, which therefore needs none; SGLang's own packages stay visible and untouched.
+# Left out: the wheels' tests, onnxruntime's library for C programs (Python's own is beside it), botocore's descriptions
+# of services other than S3. Bytecode is kept for what the worker imports: its user cannot write it later.
 RUN python3 -m venv --without-pip --system-site-packages /opt/handler-venv \
- && python3 -m pip --python /opt/handler-venv/bin/python install --no-cache-dir --no-deps --require-hashes -r image.txt \
- && /opt/handler-venv/bin/python -c "import runpod, pymupdf, cv2, onnxruntime"
+ && python3 -m pip --python /opt/handler-venv/bin/python install \
+      --no-cache-dir --no-compile --no-deps --require-hashes -r image.txt \
+ && site=$(echo /opt/handler-venv/lib/python3.*/site-packages) \
+ && find "$site" -type d -name tests -prune -exec rm -r {} + \
+ && rm -f "$site"/onnxruntime/capi/libonnxruntime.so.* \
+ && find "$site/botocore/data" -mindepth 1 -maxdepth 1 -type d ! -name s3 -exec rm -r {} + \
+ && /opt/handler-venv/bin/python -c "import aiohttp, boto3, cv2, flufl.lock, huggingface_hub, onnxruntime, pebble, \
+      prometheus_client, pydantic_settings, pymupdf, pypdfium2, rapid_layout, rapidocr, runpod, simplejpeg, yaml; \
+      boto3.client('s3', region_name='auto')"
 
 # hadolint ignore=DL3006
 FROM venv AS weights
@@ -22,12 +31,12 @@ ARG BAKE_MODEL=1
 COPY models.manifest.yaml ./
 COPY handler/__init__.py handler/errors.py handler/schema.py handler/logs.py handler/
 COPY handler/models handler/models
-COPY scripts/fetch-model scripts/
+COPY scripts/__init__.py scripts/fetch_model.py scripts/
 # A token is needed for a private mirror only; as a secret it never reaches a layer.
 RUN --mount=type=secret,id=hf_token mkdir -p /models; \
     if [ "$BAKE_MODEL" = 1 ]; then \
       if [ -s /run/secrets/hf_token ]; then HF_TOKEN=$(cat /run/secrets/hf_token); export HF_TOKEN; fi; \
-      /opt/handler-venv/bin/python scripts/fetch-model glm-ocr --to /models; \
+      /opt/handler-venv/bin/python -m scripts.fetch_model glm-ocr --to /models; \
     fi
 
 # hadolint ignore=DL3006

@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
+LOCKS := requirements/image.txt requirements/base.txt requirements/demo.txt
 SHELL_FILES = $(shell grep -lE '^\#!.*bash' start.sh .ci/run scripts/*)
 
 .PHONY: help demo test lint format docs lock clean test-chaos test-image bench bench-quick
@@ -45,6 +46,8 @@ lint: $(VENV)/.test ## Style, types, shell, image, workflows
 	$(BIN)/mypy
 	$(BIN)/shellcheck $(SHELL_FILES)
 	$(BIN)/hadolint Dockerfile
+	PATH="$(BIN):$$PATH" $(BIN)/actionlint
+	$(BIN)/zizmor --quiet --offline .github
 
 format: $(VENV)/.test ## Rewrite to the project's style
 	$(BIN)/ruff check --fix .
@@ -52,6 +55,15 @@ format: $(VENV)/.test ## Rewrite to the project's style
 
 docs: $(VENV)/.test ## Write what is made from the code: docs/api.md, docs/schema, the settings' table
 	$(BIN)/python -m scripts.make_docs
+
+check-models: $(VENV)/.test ## Whether the hub confirms every file of models.manifest.yaml
+	scripts/lock-models --check
+
+audit: $(VENV)/.test ## Known vulnerabilities in what the locks pin
+	$(BIN)/pip-audit --disable-pip --no-deps --require-hashes $(LOCKS:%=--requirement %)
+
+sbom: $(VENV)/.test ## What the image adds to its base, as CycloneDX: out/sbom.cdx.json
+	$(BIN)/python -m scripts.make_sbom out/sbom.cdx.json
 
 lock: ## Resolve the locks anew (needs uv), without index addresses
 	scripts/lock-requirements

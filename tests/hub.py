@@ -1,12 +1,14 @@
 """A stand-in for the model hub: plain HTTP, byte ranges, and a record of what was asked."""
 
 import hashlib
+import json
 import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs
 
 import yaml
 
@@ -54,6 +56,15 @@ def described(name: str, data: bytes) -> dict[str, object]:
     return {"path": name, "size": len(data), "sha256": hashlib.sha256(data).hexdigest(), "known": "confirmed"}
 
 
+def _listed(name: str, data: bytes) -> dict[str, object]:
+    """A file in the hub's index: large ones by sha256, small ones by git's hash."""
+    blob = hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
+    listed: dict[str, object] = {"type": "file", "path": name, "size": len(data), "oid": blob}
+    if len(data) > CHUNK:
+        listed["lfs"] = {"size": len(data), "oid": hashlib.sha256(data).hexdigest(), "pointerSize": 134}
+    return listed
+
+
 def _handler(hub: Hub) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -72,6 +83,16 @@ def _handler(hub: Hub) -> type[BaseHTTPRequestHandler]:
                 self.send_header("Content-Range", f"bytes {start}-{len(data) - 1}/{len(data)}")
             self.end_headers()
             self._send(data, start)
+
+        def do_POST(self) -> None:
+            """The index of a repository's files, as the hub's API tells it."""
+            asked = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())["paths"]
+            body = json.dumps([_listed(name, hub.files[name]) for name in asked if name in hub.files]).encode()
+            self.send_response(200 if self.path == f"/api/models/{REPO}/paths-info/{REVISION}" else 404)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
 
         def _send(self, data: bytes, start: int) -> None:
             for at in range(start, len(data), CHUNK):

@@ -46,6 +46,8 @@ class ModelFile(_Entry):
     known: Knowledge
     sources: Annotated[int | None, Field(ge=1)] = None
     """How many independent public sources agree."""
+    note: str | None = None
+    """What is special about it."""
 
     @field_validator("path")
     @classmethod
