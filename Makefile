@@ -7,7 +7,7 @@ WORKERS ?= 2
 LOCKS := requirements/image.txt requirements/base.txt requirements/demo.txt
 SHELL_FILES = $(shell grep -lE '^\#!.*bash' start.sh .ci/run scripts/*)
 
-.PHONY: help demo test lint format docs lock clean test-chaos test-image bench bench-quick
+.PHONY: help demo test lint format docs lock clean test-chaos test-image bench bench-quick boot-image deploy smoke-endpoint rollback check-models audit sbom
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -39,6 +39,18 @@ bench-quick: $(VENV)/.test ## The short scenarios once, about two minutes
 
 test-image: $(VENV)/.test ## Build the image on a stand-in base and let it serve a job (root, buildah, debootstrap)
 	$(BIN)/python -m pytest -n 0 -m image tests/image
+
+boot-image: $(VENV)/.test ## One job through the container IMAGE, on the embedded engine
+	scripts/boot-image $(IMAGE)
+
+deploy: $(VENV)/.test ## The endpoint of deploy/endpoint.yaml to the image IMAGE (by digest)
+	scripts/deploy apply --yes --image $(IMAGE)
+
+smoke-endpoint: $(VENV)/.test ## One real document through the deployed endpoint
+	scripts/smoke-endpoint
+
+rollback: $(VENV)/.test ## The endpoint back to the image before
+	scripts/deploy rollback
 
 lint: $(VENV)/.test ## Style, types, shell, image, workflows
 	$(BIN)/ruff check .

@@ -33,7 +33,7 @@ async def demo(documents: list[str]) -> int:
             except (TimeoutError, RuntimeError) as error:
                 print(f"the worker did not start: {error}", *_last_lines(logs), sep="\n", file=sys.stderr)
                 return 1
-            return await _client(emulator, documents, Path(folder) / "state")
+            return await run_client(emulator, documents, Path(folder) / "state", OUT)
 
 
 def _worker_settings(folder: Path) -> dict[str, str]:
@@ -46,7 +46,7 @@ def _worker_settings(folder: Path) -> dict[str, str]:
     }
 
 
-async def _client(emulator: Emulator, documents: list[str], state: Path) -> int:
+async def run_client(emulator: Emulator, documents: list[str], state: Path, out: str) -> int:
     """The client as anyone would call it, in a process of its own; what it remembers ends with the demo."""
     environment = {
         **os.environ,
@@ -57,7 +57,7 @@ async def _client(emulator: Emulator, documents: list[str], state: Path) -> int:
         "GLMOCR_STATE_DIR": str(state),
     }
     client = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "glmocr_runpod", "parse", *documents, "-o", OUT, env=environment, cwd=ROOT
+        sys.executable, "-m", "glmocr_runpod", "parse", *documents, "-o", out, env=environment, cwd=ROOT
     )
     try:
         return await client.wait()
