@@ -2,25 +2,22 @@
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from itertools import islice
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any
 
 import msgspec
 
 from glmocr_runpod.contract import Counts, Options
 from glmocr_runpod.document import Document
+from glmocr_runpod.effects import Flow, Together, call
 from glmocr_runpod.errors import ClientError, Closed, ConfigError, Denied, SourceError, Unreachable
-from glmocr_runpod.events import Observer
 from glmocr_runpod.identity import content_key, sha256
 from glmocr_runpod.sources import read_source
 
 MANIFEST = "manifest.jsonl"
 ENDS_ALL = (Denied, ConfigError, Closed, Unreachable)
 """Errors that every further file would meet as well."""
-
-Observe: TypeAlias = Callable[[str], Observer]
 
 
 class BatchItem(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,13 +45,6 @@ class BatchItem(msgspec.Struct, frozen=True, kw_only=True):
         return self.status != "error"
 
 
-class Parse(Protocol):
-    """Reads one file."""
-
-    def __call__(self, path: Path, observer: Observer | None) -> Document:
-        """The document, or a `ClientError`."""
-
-
 class Manifest:
     """The lines written so far; the last one of a file counts. A torn last line is a file that was not settled."""
 
@@ -76,36 +66,74 @@ class Manifest:
             self._items[item.path] = item
 
 
-def run_batch(
-    parse: Parse,
+def read_batch(
+    parse: Callable[[Path], Flow[Document]],
     paths: Sequence[Path],
     directory: Path,
     options: Options,
-    *,
     concurrency: int,
-    stop: Callable[[], None],
-    observe: Observe | None = None,
     done: Callable[[BatchItem], Any] | None = None,
-) -> list[BatchItem]:
-    """Every file's item, in the order given. Raises what no other file could escape either, after the others end.
-
-    `stop` ends the waits of all files that are being read, for a Ctrl-C reaches one thread only.
-    """
+) -> Flow[list[BatchItem]]:
+    """Every file's item, in the order given. Raises what no other file could escape either, after the others end."""
     directory.mkdir(parents=True, exist_ok=True)
-    manifest = Manifest(directory / MANIFEST)
-    names = stems(paths)
+    work = _Batch(parse, directory, options, Manifest(directory / MANIFEST), done)
+    names = stems(dict.fromkeys(paths))
+    outcomes: list[BatchItem | ClientError] = yield Together([work.one(*pair) for pair in names.items()], concurrency)
+    errors = [outcome for outcome in outcomes if isinstance(outcome, ClientError)]
+    if errors:
+        raise next((error for error in errors if not isinstance(error, Closed)), errors[0])
+    items = {Path(item.path): item for item in outcomes if isinstance(item, BatchItem)}
+    return [items[path] for path in paths]
 
-    def one(path: Path) -> BatchItem:
-        known = _settled(manifest.get(path), path, options, directory)
-        item = known or _read(parse, path, names[path], directory, options, observe)
-        if known is None:
-            manifest.add(item)
-        if done:
-            done(item)
+
+@dataclass(slots=True)
+class _Batch:
+    parse: Callable[[Path], Flow[Document]]
+    directory: Path
+    options: Options
+    manifest: Manifest
+    done: Callable[[BatchItem], Any] | None
+    ended: bool = False
+    """An error was met that every other file would meet: nothing new is begun."""
+
+    def one(self, path: Path, stem: str) -> Flow[BatchItem]:
+        """One file, from the manifest or read."""
+        if self.ended:
+            raise Closed
+        try:
+            item = yield from call(lambda: _settled(self.manifest.get(path), path, self.options, self.directory))
+            if item is None:
+                item = yield from self._read(path, stem)
+                self.manifest.add(item)
+        except ENDS_ALL:
+            self.ended = True
+            raise
+        if self.done:
+            self.done(item)
         return item
 
-    settled = _in_order(one, paths, concurrency, stop)
-    return [settled[path] for path in paths]
+    def _read(self, path: Path, stem: str) -> Flow[BatchItem]:
+        try:
+            key = yield from call(lambda: _key(path, self.options))
+            document = yield from self.parse(path)
+            yield from call(lambda: document.save(self.directory, stem))
+        except ENDS_ALL:
+            raise
+        except ClientError as error:
+            code = str(error.report().get("worker_code", error.code))
+            return BatchItem(
+                path=str(path), content_key="", status="error", stem=stem, code=code, message=error.message
+            )
+        return BatchItem(
+            path=str(path),
+            content_key=key,
+            status=document.status.value,
+            stem=stem,
+            counts=document.output.counts,
+            degraded=document.output.degraded.count,
+            seconds=round(document.seconds, 3),
+            execution_ms=document.execution_ms,
+        )
 
 
 def stems(paths: Iterable[Path]) -> dict[Path, str]:
@@ -117,27 +145,6 @@ def stems(paths: Iterable[Path]) -> dict[Path, str]:
         chosen[path] = f"{path.stem}-{sha256(str(path).encode())[:8]}" if stem in taken else path.stem
         taken.add(stem)
     return chosen
-
-
-def _in_order(
-    one: Callable[[Path], BatchItem], paths: Sequence[Path], concurrency: int, stop: Callable[[], None]
-) -> dict[Path, BatchItem]:
-    """At most `concurrency` at a time; nothing new is begun after an error that ends all."""
-    settled: dict[Path, BatchItem] = {}
-    waiting = iter(dict.fromkeys(paths))
-    with ThreadPoolExecutor(max_workers=max(1, concurrency)) as pool:
-        running: dict[Future[BatchItem], Path] = {pool.submit(one, p): p for p in islice(waiting, concurrency)}
-        try:
-            while running:
-                ended, _ = wait(running, return_when=FIRST_COMPLETED)
-                for future in ended:
-                    settled[running.pop(future)] = future.result()
-                    for path in islice(waiting, 1):
-                        running[pool.submit(one, path)] = path
-        except KeyboardInterrupt:
-            stop()
-            raise
-    return settled
 
 
 def _settled(item: BatchItem | None, path: Path, options: Options, directory: Path) -> BatchItem | None:
@@ -155,28 +162,6 @@ def _settled(item: BatchItem | None, path: Path, options: Options, directory: Pa
 
 def _key(path: Path, options: Options) -> str:
     return content_key(read_source(path).digest, options)
-
-
-def _read(parse: Parse, path: Path, stem: str, directory: Path, options: Options, observe: Observe | None) -> BatchItem:
-    try:
-        key = _key(path, options)
-        document = parse(path, observe(str(path)) if observe else None)
-        document.save(directory, stem)
-    except ENDS_ALL:
-        raise
-    except ClientError as error:
-        code = str(error.report().get("worker_code", error.code))
-        return BatchItem(path=str(path), content_key="", status="error", stem=stem, code=code, message=error.message)
-    return BatchItem(
-        path=str(path),
-        content_key=key,
-        status=document.status.value,
-        stem=stem,
-        counts=document.output.counts,
-        degraded=document.output.degraded.count,
-        seconds=round(document.seconds, 3),
-        execution_ms=document.execution_ms,
-    )
 
 
 def _lines(path: Path) -> list[BatchItem]:

@@ -4,7 +4,7 @@ import msgspec
 
 from glmocr_runpod.desk import Desk, Job, patiently
 from glmocr_runpod.effects import Flow, call, pause, send
-from glmocr_runpod.errors import Ambiguous, RateLimited, Unreachable
+from glmocr_runpod.errors import Ambiguous, Closed, RateLimited, Unreachable
 from glmocr_runpod.events import Submitted, Waiting
 from glmocr_runpod.protocol import (
     Accepted,
@@ -45,7 +45,11 @@ def submit(desk: Desk, job: Job, known: Entry | None, *, runs: int = 0) -> Flow[
     attempt = 0
     while True:
         desk.ledger.put(msgspec.structs.replace(entry, stage=Stage.SENDING))
-        submission = read_submission((yield from send(run_request(body))))
+        try:
+            submission = read_submission((yield from send(run_request(body))))
+        except Closed:
+            desk.ledger.put(entry)
+            raise
         match submission:
             case Accepted(job_id):
                 return _submitted(desk, entry, job_id)

@@ -52,7 +52,7 @@ class SystemClock:
 
 
 class Runner:
-    """Drives flows to their end. `stop` ends every pause, and with it the flow, with `Closed`."""
+    """Drives flows to their end. `stop` ends every flow with `Closed` at its next pause or request."""
 
     def __init__(self, transport: Transport, clock: Clock) -> None:
         self._transport = transport
@@ -60,7 +60,7 @@ class Runner:
         self._stop = threading.Event()
 
     def stop(self) -> None:
-        """End all flows at their next pause."""
+        """End all flows at their next pause or request."""
         self._stop.set()
 
     def run(self, flow: Flow[T]) -> T:
@@ -83,6 +83,7 @@ class Runner:
     def _perform(self, effect: Effect) -> Any:
         match effect:
             case Send(request):
+                self._go_on()
                 return self._transport.send(request)
             case Pause(seconds):
                 return self._pause(seconds)
@@ -93,6 +94,10 @@ class Runner:
 
     def _pause(self, seconds: float) -> None:
         self._clock.wait(seconds, self._stop)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """A client that was closed sends nothing more; what it has received it still writes."""
         if self._stop.is_set():
             raise Closed
 
@@ -102,8 +107,9 @@ class Runner:
             try:
                 return [future.result() for future in futures]
             except BaseException:
-                # A Ctrl-C reaches this thread only; the others must not sleep on.
+                # A Ctrl-C reaches this thread only; the others must neither sleep on nor begin anything.
                 self.stop()
+                pool.shutdown(wait=False, cancel_futures=True)
                 raise
 
     def _settle(self, flow: Flow[Any]) -> Any:

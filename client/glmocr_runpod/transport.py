@@ -124,9 +124,11 @@ class RequestsTransport:
         """The whole answer, or how it failed to come."""
         with _Watch(request.deadline_s) as watch, self._session_for(request) as session:
             try:
-                return self._exchange(session, request)
+                outcome = self._exchange(session, request)
             except (requests.RequestException, HTTPError, OSError) as error:
                 return _no_answer(error, expired=watch.expired)
+            # What was cut off within its head can look like a whole answer.
+            return NoAnswer(Break.TIMEOUT, "no whole answer in time") if watch.expired else outcome
 
     def close(self) -> None:
         """Let connections go."""

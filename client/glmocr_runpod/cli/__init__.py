@@ -1,5 +1,6 @@
 """The command line `glmocr-runpod`."""
 
+import signal
 import sys
 
 import click
@@ -39,6 +40,8 @@ for command in (parse, submit, wait, result, cancel, batch, status, doctor):
 
 def main() -> None:
     """Run the program; every error ends in one line and the exit code of its class."""
+    # A service manager's stop is a Ctrl-C: requests on their way are finished, so nothing ends as ambiguous.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         sys.exit(program.main(prog_name=NAME, standalone_mode=False))
     except click.ClickException as error:
