@@ -18,6 +18,9 @@ from handler.stages import Stage, Stages
 CUT_FAILURES = 2
 """After so many regions that could not be cut the rest is given up: each may take as long as the render timeout."""
 
+LOW_COVERAGE = 0.5
+"""Below this share of ink inside regions a page is flagged though nothing on it looks like text that was missed."""
+
 
 @dataclass(frozen=True, slots=True)
 class PlannedRegion:
@@ -73,7 +76,7 @@ class Planner:
             message = f"ink outside the regions was not looked for: {failure.message}"
             return PagePlan(found, None, (PageWarning(reason=failure.reason, message=message),))
         if not coverage.missed:
-            return PagePlan(found, coverage.covered)
+            return PagePlan(found, coverage.covered, _doubt(coverage.covered))
         missed = [
             PlannedRegion(Label.TEXT, box.clamped(image.width, image.height), RegionOrigin.RECOVERED)
             for box in coverage.missed
@@ -117,6 +120,13 @@ class Planner:
                 message = f"the picture of region {index} could not be cut: {failure.message}"
                 warnings.append(PageWarning(reason=failure.reason, message=message))
         return figures, tuple(warnings)
+
+
+def _doubt(covered: float) -> tuple[PageWarning, ...]:
+    if covered >= LOW_COVERAGE:
+        return ()
+    message = f"{covered:.1%} of the ink lies inside regions; the rest looks like rules, specks or the scan's edge"
+    return (PageWarning(reason=Reason.LOW_COVERAGE, message=message),)
 
 
 _NO_PICTURE = Cut((), ink=1.0)

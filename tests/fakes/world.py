@@ -75,6 +75,8 @@ class PlannedPage:
     whole: Behaviour = Behaviour.WELL
     """How the engine answers when the whole page is asked for."""
     ink: float = 0.01
+    covered: float = 1.0
+    """Share of the ink inside regions, where nothing was missed."""
     upright: int = 0
     """Degrees it has to be turned clockwise to be read."""
     render_fails: Exception | None = None
@@ -191,8 +193,8 @@ class WorldRenderer:
         if plan.coverage_fails:
             raise plan.coverage_fails
         if not plan.missed or page_box(WIDTH, HEIGHT) in boxes:
-            return Coverage(1.0)
-        return Coverage(0.8, tuple(region.box for region in plan.missed))
+            return Coverage(plan.covered)
+        return Coverage(min(0.8, plan.covered), tuple(region.box for region in plan.missed))
 
     async def figure(self, image: PageImage, box: PixelBox) -> bytes:
         return b"picture"

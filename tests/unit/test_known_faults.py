@@ -59,6 +59,12 @@ def test_a5_ink_outside_all_boxes_is_read_as_text_and_counted() -> None:
     assert full_text("page 1 turned 0 text (50, 300, 350, 400)") in (output.markdown or "")
 
 
+def test_a5_a_page_whose_ink_lies_elsewhere_is_flagged_though_it_looks_like_no_text() -> None:
+    [page] = read_all(World((replace(GOOD, covered=0.3),))).pages
+    assert (page.status, page.coverage) == (PageStatus.OK, 0.3)
+    assert [warning.reason for warning in page.warnings] == [Reason.LOW_COVERAGE]
+
+
 def test_a7_d31_a_page_that_always_times_out_is_named_and_leaves_the_others_alone() -> None:
     hanging = PlannedPage((behaving(Behaviour.TIMEOUT),))
     output = read_all(World((GOOD, hanging, GOOD)))
