@@ -44,8 +44,9 @@ def cut(page: Pixels, request: CutRequest) -> Cut:
         box = _grown(box).clamped(width, height)
     region = page[box.y0 : box.y1, box.x0 : box.x1]
     inked = measure(region)
-    crops = tuple(_encoded(tile) for tile in _tiles(_padded(region, inked)))
-    return Cut(crops, inked.ink, inked.contrast)
+    tiles = _tiles(_padded(region, inked))
+    readable = [tile for tile in tiles if len(tiles) == 1 or measure(tile).ink > 0]
+    return Cut(tuple(_encoded(tile) for tile in readable or tiles[:1]), inked.ink, inked.contrast)
 
 
 def figure(page: Pixels, box: PixelBox) -> bytes:

@@ -37,7 +37,7 @@ def open_document(document: StagedDocument, engine: PdfEngine) -> OpenedDocument
             return OpenedDocument(_pdfium(document).page_count, repaired=True)
         opened = _mupdf(document)
     except (*mupdf.FAILURES, *pdfium.FAILURES) as error:
-        raise DocumentUnreadable(f"the PDF cannot be opened: {error}") from None
+        raise DocumentUnreadable(f"the PDF cannot be opened: {_without_path(error, document)}") from None
     if opened.page_count == 0:
         raise DocumentUnreadable("the PDF has no pages")
     return OpenedDocument(opened.page_count, opened.repaired, opened.warnings)
@@ -53,7 +53,7 @@ def draw_page(job: PageJob) -> Drawn:
         return _draw_first(job)
     except (*mupdf.FAILURES, *pdfium.FAILURES) as error:
         reason = Reason.RENDER_MEMORY if "malloc" in str(error) else Reason.PAGE_DAMAGED
-        raise RenderFailure(reason, f"the page cannot be drawn: {error}") from None
+        raise RenderFailure(reason, f"the page cannot be drawn: {_without_path(error, job.document)}") from None
 
 
 def _draw_first(job: PageJob) -> Drawn:
@@ -71,7 +71,7 @@ def _draw_first(job: PageJob) -> Drawn:
         second = _other_reading(job, drawn, target)
     if second is not None:
         return second
-    if white and not opened.blank_by_right(job.page - 1):
+    if white and (tell_of_loss(complaints) or not opened.white_by_right(job.page - 1)):
         raise RenderFailure(Reason.PAGE_DAMAGED, f"both engines draw a white page: {_first(complaints)}")
     return drawn
 
@@ -129,6 +129,10 @@ def _size(opened: MuPdf | Pdfium, job: PageJob) -> tuple[Scale, int, int]:
     if job.angle in (90, 270):
         return scale, scale.height, scale.width
     return scale, scale.width, scale.height
+
+
+def _without_path(error: Exception, document: StagedDocument) -> str:
+    return str(error).replace(str(document.path), "document")
 
 
 def _second_renderer(why: str) -> PageWarning:

@@ -4,19 +4,20 @@ Imported in render processes only. Sizes are checked from the header before anyt
 stands behind it, because other code in the same interpreter may have turned it off.
 """
 
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO, cast
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageFile, ImageOps, UnidentifiedImageError
+from PIL import Image, ImageChops, ImageFile, ImageOps
 
 from handler.documents.failures import RenderFailure
 from handler.documents.ink import ink_mask, ink_share
 from handler.documents.page import OpenedDocument
 from handler.documents.scale import image_scale, scaled_down
+from handler.documents.tiff_frames import TiffFrames
 from handler.errors import DocumentTooLarge, DocumentUnreadable
 from handler.layout.detector import Pixels
 from handler.schema import DocumentKind, PageWarning, Reason
@@ -37,20 +38,16 @@ def open_picture(path: Path, kind: DocumentKind) -> OpenedDocument:
     Raises `DocumentUnreadable` or `DocumentTooLarge`.
     """
     try:
+        if kind is DocumentKind.TIFF and (frames := len(TiffFrames(path).directories)) > 1:
+            return OpenedDocument(frames)
         with _opened(path, kind) as picture:
-            frames = int(getattr(picture, "n_frames", 1))
             _check_size(picture)
-    except UnidentifiedImageError:
-        raise DocumentUnreadable(f"the {kind.value} file is damaged at its start") from None
+            frames = _animated_frames(picture, kind)
     except RenderFailure as failure:
-        if kind is not DocumentKind.TIFF:
-            raise DocumentTooLarge(failure.message) from None
-        return OpenedDocument(frames)
+        raise DocumentTooLarge(failure.message) from None
     except FAILURES as error:
-        raise DocumentUnreadable(f"the {kind.value} file cannot be opened: {error}") from None
-    if kind is DocumentKind.TIFF or frames == 1:
-        return OpenedDocument(frames)
-    return OpenedDocument(1, warnings=(_animation(frames).message,))
+        raise DocumentUnreadable(f"the {kind.value} file is damaged at its start: {type(error).__name__}") from None
+    return OpenedDocument(1, warnings=(_animation(frames).message,) if frames > 1 else ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +61,17 @@ class Picture:
 def read_picture(path: Path, kind: DocumentKind, frame: int, max_pixels: int) -> Picture:
     """Frame `frame` (from 0) with at most `max_pixels`. Raises `RenderFailure`."""
     found: list[PageWarning] = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        image = _decoded(path, kind, frame, max_pixels, found)
-        pixels = _scaled(_rgb(image), max_pixels)
-    return Picture(pixels, tuple(found))
+    image = _decoded(path, kind, frame, max_pixels, found)
+    return Picture(_scaled(_rgb(image), max_pixels), tuple(found))
 
 
-def _opened(path: Path, kind: DocumentKind) -> Image.Image:
+def _opened(path: Path, kind: DocumentKind, frame: int = 0) -> Image.Image:
     Image.MAX_IMAGE_PIXELS = DECODE_PIXELS // 2
-    return Image.open(path, formats=[kind.value.upper()])
+    source = cast("IO[bytes]", TiffFrames(path).at(frame)) if kind is DocumentKind.TIFF else path
+    try:
+        return Image.open(source, formats=[kind.value.upper()])
+    except Image.DecompressionBombError as error:
+        raise RenderFailure(Reason.RENDER_MEMORY, str(error).partition(", could")[0]) from None
 
 
 def _check_size(image: Image.Image) -> None:
@@ -103,11 +101,8 @@ def _decoded(path: Path, kind: DocumentKind, frame: int, max_pixels: int, found:
 
 
 def _load(path: Path, kind: DocumentKind, frame: int, max_pixels: int, found: list[PageWarning]) -> Image.Image:
-    with _opened(path, kind) as image:
-        frames = int(getattr(image, "n_frames", 1))
-        if frame:
-            image.seek(frame)
-        elif frames > 1 and kind is not DocumentKind.TIFF:
+    with _opened(path, kind, frame) as image:
+        if (frames := _animated_frames(image, kind)) > 1:
             found.append(_animation(frames))
         _check_size(image)
         scale = image_scale(*image.size, max_pixels)
@@ -115,25 +110,29 @@ def _load(path: Path, kind: DocumentKind, frame: int, max_pixels: int, found: li
             width, height = image.size
             found.append(scaled_down(f"the picture of {width} x {height} pixels is read at {scale:.0%} of its size"))
             image.draft(None, (round(width * scale), round(height * scale)))
-        if kind is DocumentKind.JPEG and image.mode == "CMYK":
-            return _cmyk_upright(image)
-        image.load()
-        return _upright(image)
+        upright = _upright(image)
+        unmarked_cmyk = kind is DocumentKind.JPEG and image.mode == "CMYK" and "adobe" not in image.info
+        return _lighter(upright, ImageChops.invert(upright)) if unmarked_cmyk else upright
+
+
+def _animated_frames(image: Image.Image, kind: DocumentKind) -> int:
+    return 1 if kind is DocumentKind.TIFF else int(getattr(image, "n_frames", 1))
 
 
 def _upright(image: Image.Image) -> Image.Image:
-    """Turned as its EXIF orientation says. Pillow's TIFF reader has done it and removed the tag by now."""
+    """Decoded, and turned once as its orientation says.
+
+    Pillow's TIFF reader turns by itself while decoding and removes the tag, but (13.0) only when the tags were read
+    before.
+    """
+    image.getexif()
+    image.load()
     return ImageOps.exif_transpose(image)
 
 
-def _cmyk_upright(image: Image.Image) -> Image.Image:
-    """CMYK JPEGs with Adobe's marker hold inverted values. Without it nobody knows: the lighter reading is the page."""
-    image.load()
-    upright = _upright(image)
-    if "adobe" in image.info:
-        return upright
-    other = ImageOps.invert(upright)
-    return max(upright, other, key=lambda candidate: float(np.median(np.asarray(candidate.convert("L")))))
+def _lighter(one: Image.Image, other: Image.Image) -> Image.Image:
+    """CMYK with Adobe's marker is inverted; without it nobody knows, and the lighter reading is the page."""
+    return max(one, other, key=lambda candidate: float(np.median(np.asarray(candidate.convert("L")))))
 
 
 def _rgb(image: Image.Image) -> Pixels:

@@ -8,8 +8,9 @@ import ctypes
 import resource
 from pathlib import Path
 
-from handler.documents.complaints import lines_of
+from handler.documents.complaints import lines_of, tell_of_loss
 from handler.documents.lean import mupdf, pymupdf
+from handler.documents.page_tree import correct_counts
 from handler.documents.scale import Scale
 from handler.documents.scans import scan_of
 from handler.errors import PasswordRequired, PasswordWrong
@@ -41,8 +42,9 @@ class MuPdf:
                 raise PasswordRequired
             if not self._document.authenticate(password):
                 raise PasswordWrong
-        self.page_count: int = self._document.page_count
         self.repaired: bool = bool(self._document.is_repaired)
+        correct_counts(mupdf.pdf_document_from_fz_document(self._document.this), repaired=self.repaired)
+        self.page_count: int = self._document.page_count
         self.warnings = take_warnings()
 
     def size(self, page: int) -> tuple[float, float]:
@@ -55,9 +57,12 @@ class MuPdf:
         return scan_of(self._document, self._document[page])
 
     def draw(self, page: int, scale: Scale, angle: int, target: Pixels) -> tuple[str, ...]:
-        """Draw page `page` (from 0), annotations and form fields too, into `target`; returns MuPDF's warnings."""
-        take_warnings()
+        """Draw page `page` (from 0), annotations and form fields too, into `target`; returns MuPDF's warnings.
+
+        What it says while looking the page up concerns the page tree, not this page, and is left out.
+        """
         loaded = self._load(page)
+        take_warnings()
         bound = mupdf.fz_bound_page(loaded)
         place = mupdf.fz_concat(mupdf.fz_scale(scale.factor, scale.factor), mupdf.fz_rotate(angle))
         drawn = mupdf.fz_transform_rect(bound, place)
@@ -78,23 +83,24 @@ class MuPdf:
         shed()
         return complaints
 
-    def blank_by_right(self, page: int) -> bool:
-        """Whether a page drawn white has nothing that could have been lost: its parts are all there and decode."""
+    def white_by_right(self, page: int) -> bool:
+        """Whether a page drawn white has lost nothing: it is there, and its contents and pictures can be read."""
         take_warnings()
         try:
             loaded = self._document[page]
             if not all(self._document.xref_is_stream(xref) for xref in loaded.get_contents()):
                 return False
-            for picture in loaded.get_images(full=True):
-                pymupdf.Pixmap(self._document, picture[0])
+            for picture in loaded.get_image_info(xrefs=True):
+                if picture["xref"]:
+                    pymupdf.Pixmap(self._document, picture["xref"])
         except FAILURES:
             return False
-        return not take_warnings()
+        return not tell_of_loss(take_warnings())
 
     def has_pictures(self, page: int) -> bool:
-        """Whether the page refers to pictures; true as well when that cannot be told."""
+        """Whether the page shows pictures; true as well when that cannot be told."""
         try:
-            return bool(self._document[page].get_images(full=True))
+            return bool(self._document[page].get_image_info())
         except FAILURES:
             return True
 

@@ -6,6 +6,7 @@ The functions import their parts when called: the worker sends them by name and 
 import ctypes
 import resource
 import signal
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -27,10 +28,14 @@ _PAGE_BYTES = resource.getpagesize()
 
 
 def set_up(memory_bytes: int) -> None:
-    """Once per render process: a memory cap above what is mapped already, one thread, and no life after the worker."""
+    """Once per render process: a memory cap above what is mapped already, one thread, and no life after the worker.
+
+    Python's warnings are turned off: what libraries say about a caller's picture belongs in no log of ours.
+    """
     import cv2
 
     cv2.setNumThreads(1)
+    warnings.simplefilter("ignore")
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     mapped = int(Path("/proc/self/statm").read_text().split()[0]) * _PAGE_BYTES
     resource.setrlimit(resource.RLIMIT_AS, (mapped + memory_bytes, mapped + memory_bytes))
