@@ -40,6 +40,8 @@ _PAD = 3
 _PAPER_STEP = 8
 _PAPER_SHARE = 20
 """The paper's grey is looked for within this part of the longer side, in each direction."""
+_PAPER_REACH = 15
+"""The same in pixels of the small grid, at most: OpenCV 5.0 refuses wide medians, as a long strip would ask for."""
 
 Area: TypeAlias = tuple[int, int, int, int]
 """x0, y0, x1, y1 in pixels of a mask."""
@@ -139,7 +141,7 @@ def _worth_reading(area: Area, filled: int, shape: tuple[int, ...]) -> bool:
 
 
 def _solid(area: Area, mask: Mask) -> bool:
-    """Whether a long area is all ink: the black edge of a scan, a bar, a thick rule. Text has gaps, but for a lone 1."""
+    """Whether a long area is all ink: a scan's black edge, a bar, a thick rule. Text has gaps; a lone 1 is short."""
     x0, y0, x1, y1 = area
     inside = mask[y0:y1, x0:x1]
     return _length(area) > _BAR * max(mask.shape) and cv2.countNonZero(inside) > _SOLID * inside.size
@@ -193,7 +195,7 @@ def _paper(grey: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """The usual grey around each pixel: a photographed page is not lit evenly, and the desk beside it is not ink."""
     height, width = grey.shape
     small = cv2.resize(grey, (-(-width // _PAPER_STEP), -(-height // _PAPER_STEP)), interpolation=cv2.INTER_NEAREST)
-    usual = cv2.medianBlur(small, 2 * (max(small.shape) // _PAPER_SHARE) + 1)
+    usual = cv2.medianBlur(small, 2 * min(max(small.shape) // _PAPER_SHARE, _PAPER_REACH) + 1)
     return np.asarray(cv2.resize(usual, (width, height), interpolation=cv2.INTER_LINEAR), np.uint8)
 
 

@@ -54,7 +54,10 @@ class MuPdf:
 
     def scan(self, page: int) -> bytes | None:
         """The JPEG that page `page` (from 0) consists of; None for a page that has to be drawn."""
-        return scan_of(self._document, self._document[page])
+        try:
+            return scan_of(self._document, self._document[page])
+        except (*FAILURES, ValueError):
+            return None
 
     def draw(self, page: int, scale: Scale, angle: int, target: Pixels) -> tuple[str, ...]:
         """Draw page `page` (from 0), annotations and form fields too, into `target`; returns MuPDF's warnings.

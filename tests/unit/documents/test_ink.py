@@ -104,3 +104,9 @@ def test_scattered_ink_becomes_one_area_rather_than_hundreds() -> None:
         for x in range(100, 1500, 200):
             inked[y : y + 30, x : x + 30] = 0
     assert len(looked_at(inked, PixelBox(0, 0, 1, 1)).missed) == 1
+
+
+@pytest.mark.parametrize("size", [(1, 1), (30_000, 21), (3, 25_000), (2000, 12_000)])
+def test_pages_of_any_shape_have_an_ink_share(size: tuple[int, int]) -> None:
+    white = np.full((size[1], size[0], 3), 255, np.uint8)
+    assert ink_share(ink_mask(white)) == 0
