@@ -26,7 +26,9 @@ from handler.schema import (
     PageResult,
     PageWarning,
     Reason,
+    RegionOrigin,
     RegionResult,
+    RegionStatus,
     Usage,
 )
 from handler.stages import Stage, Stages
@@ -206,6 +208,8 @@ class _PageTask:
     def _region(
         self, index: int, planned: PlannedRegion, reading: Reading, image: PageImage, has_figure: bool
     ) -> RegionResult:
+        if planned.origin is RegionOrigin.RECOVERED and reading.reason is Reason.EMPTY_ANSWER:
+            reading = replace(reading, status=RegionStatus.SKIPPED, message="no text is seen in this area with ink")
         return RegionResult(
             index=index,
             label=planned.label,

@@ -122,7 +122,7 @@ def _has_open_table(text: str, task: Task) -> bool:
     """Outside of table regions only a tag that begins a line counts, and none beside code."""
     if task is not Task.TABLE and "```" in text:
         return False
-    opening = r"<table\b" if task is Task.TABLE else r"(?m)^<table\b"
+    opening = r"<table[\s>]" if task is Task.TABLE else r"(?m)^<table[\s>]"
     return len(re.findall(opening, text)) > text.count("</table>")
 
 

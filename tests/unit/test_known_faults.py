@@ -187,3 +187,12 @@ def test_coverage_that_fails_leaves_the_page_readable_and_says_so() -> None:
     [page] = read_all(World((failing,))).pages
     assert (page.status, page.coverage) == (PageStatus.OK, None)
     assert [warning.reason for warning in page.warnings] == [Reason.RENDER_TIMEOUT]
+
+
+def test_a_rule_or_a_shadow_taken_for_missed_text_does_not_spoil_the_page() -> None:
+    shadow = PlannedRegion(Label.TEXT, PixelBox(50, 300, 350, 400), Behaviour.EMPTY)
+    output = read_all(World((PlannedPage((TOP,), (shadow,)),)))
+    [page] = output.pages
+    assert page.status is PageStatus.OK
+    assert (page.regions[1].status, page.regions[1].reason) == (RegionStatus.SKIPPED, Reason.EMPTY_ANSWER)
+    assert Reason.EMPTY_ANSWER in [item.reason for item in output.degraded.items]

@@ -40,6 +40,7 @@ def said(text: str, finish_reason: str = "stop", failure: Reason | None = None) 
         (said("<table><tr><td>1</td></tr>"), TABLE, TRUNCATED, Reason.UNCLOSED_TABLE),
         (said("<table><tr><td>1</td></tr>", "length"), TABLE, TRUNCATED, Reason.TOKEN_LIMIT),
         (said("<table><tr><td>1"), TEXT, TRUNCATED, Reason.UNCLOSED_TABLE),
+        (said("<table-name>ADDRESS</table-name>"), TEXT, OK, None),
         (said("write <table> to begin one"), TEXT, OK, None),
         (said("```html\n<table>\n```"), TEXT, OK, None),
         (said("", failure=Reason.ENGINE_REFUSED), TEXT, FAILED, Reason.ENGINE_REFUSED),
