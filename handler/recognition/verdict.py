@@ -16,8 +16,8 @@ INK_FLOOR = 0.0002
 """Below this share of ink a region counts as free of it, and a page as blank. A full stop alone in a line of 900 x 40
 px has 0.001."""
 LOW_CONTRAST = 0.25
-"""Below this difference between paper and ink (0 to 1) a region's text is doubtful. What differs by less than 0.16 is no
-ink at all: bleed-through and the noise of JPEG."""
+"""Below this difference between paper and ink (0 to 1) a region's text is doubtful. What differs by less than 0.16 is
+no ink at all: bleed-through and the noise of JPEG."""
 FOREIGN_SHARE = 0.2
 """From this share of letters of other scripts on, a region's text is doubtful."""
 
