@@ -63,6 +63,8 @@ _main() {
   fi
   local python=${HANDLER_PYTHON:-/opt/handler-venv/bin/python}
   [[ -x $python ]] || die "no interpreter at $python; set HANDLER_PYTHON"
+  # At DEBUG, its default, the RunPod SDK logs every job's input and result: whole documents.
+  export RUNPOD_LOG_LEVEL=${RUNPOD_LOG_LEVEL:-INFO}
   exec "$python" -m handler "$@"
 }
 

@@ -70,4 +70,5 @@ def test_it_reads_a_document_on_the_embedded_engine(buildah: Buildah, image: str
     result = json.loads((ROOT / "out" / "image" / "agreement.json").read_text())
     assert result["status"] == "complete"
     assert [page["status"] for page in result["pages"]] == ["ok"] * 3
+    assert "Handler output" not in done.stderr, "the SDK logs documents"
     assert "agreement" in (ROOT / "out" / "image" / "agreement.md").read_text().lower()
