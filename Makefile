@@ -3,11 +3,13 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# SGLang with torch; in it `worker`, the worker's own environment with SGLang's behind it, as in the image.
+ENGINE := .venv-engine
 WORKERS ?= 2
 LOCKS := requirements/image.txt requirements/base.txt requirements/demo.txt
 SHELL_FILES = $(shell grep -lE '^\#!.*bash' start.sh .ci/run scripts/*)
 
-.PHONY: help demo test lint format docs lock clean test-chaos test-image bench bench-quick boot-image deploy smoke-endpoint rollback check-models audit sbom
+.PHONY: help demo test lint format docs lock clean test-chaos test-engine test-image bench bench-quick bench-boot boot-image deploy smoke-endpoint rollback check-models audit sbom
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -30,6 +32,21 @@ test: $(VENV)/.test ## The default suite
 
 test-chaos: $(VENV)/.test ## Short fault runs
 	$(BIN)/python -m pytest -n 0 -m chaos tests/chaos
+
+$(ENGINE)/.ready: requirements/engine.txt requirements/test.txt
+	test -x $(ENGINE)/bin/python || $(PYTHON) -m venv $(ENGINE)
+	$(ENGINE)/bin/pip install --quiet --disable-pip-version-check --no-compile --no-deps --require-hashes -r requirements/engine.txt
+	test -x $(ENGINE)/worker/bin/python || $(PYTHON) -m venv $(ENGINE)/worker
+	$(ENGINE)/worker/bin/pip install --quiet --disable-pip-version-check --no-compile --no-deps --require-hashes -r requirements/test.txt
+	$(ENGINE)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
+	  > $$($(ENGINE)/worker/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/engine.pth
+	@touch $@
+
+test-engine: $(ENGINE)/.ready ## The worker over the real SGLang on the CPU (11 GB, the first time 5 minutes)
+	$(ENGINE)/worker/bin/python -m pytest -n 0 -m engine -s tests/engine
+
+bench-boot: $(VENV)/.test ## What the worker adds to its engine's own start
+	$(BIN)/python -m bench.boot
 
 bench: $(VENV)/.test ## Stock glmocr and this worker on a simulated engine, about half an hour; wants a quiet machine
 	$(BIN)/python -m bench
@@ -81,4 +98,4 @@ lock: ## Resolve the locks anew (needs uv), without index addresses
 	scripts/lock-requirements
 
 clean: ## Remove what the targets above made
-	rm -rf $(VENV) out .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(ENGINE) .cache out .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -88,7 +88,8 @@ def checkpoint_labels(model_dir: Path) -> dict[int, Label]:
     known = set(Label)
     unknown = sorted({name for name in named.values() if name not in known})
     if unknown or not named:
-        raise ModelError(f"{model_dir}/config.json names labels that are not PP-DocLayoutV3's: {', '.join(unknown)}")
+        shown = ", ".join(unknown[:3]) or "none at all"
+        raise ModelError(f"{model_dir}/config.json names labels that are not PP-DocLayoutV3's: {shown}")
     return {number: Label(name) for number, name in named.items()}
 
 

@@ -1,6 +1,6 @@
 """Tiny random GLM-OCR and PP-DocLayoutV3 checkpoints: real architectures and file layouts, noise for weights.
 
-    python tests/engine/tiny_models.py FOLDER
+    python -m tests.engine.tiny_models FOLDER
 
 writes FOLDER/glm_ocr, FOLDER/layout and FOLDER/layout_unnamed (without id2label), in seconds. Needs torch and
 transformers. The text model says printable ASCII only, and stops after about `STOP_AFTER` tokens: a constant channel
@@ -28,9 +28,9 @@ from transformers.models.glm46v.image_processing_glm46v import Glm46VImageProces
 from transformers.models.glm46v.processing_glm46v import Glm46VProcessor
 from transformers.models.glm46v.video_processing_glm46v import Glm46VVideoProcessor
 
+from tests.engine.tiny_merger import MERGER_WIDTH
+
 STOP_AFTER = 40
-MERGER_WIDTH = 192
-"""Rows of the vision merger. SGLang 0.5.20-0.5.23 need to be told, as with the published weights' 4608."""
 HIDDEN, LAYERS, HEADS, KV_HEADS, HEAD_DIM = 64, 2, 4, 2, 16
 VISION_HIDDEN, VISION_DEPTH, VISION_HEADS = 32, 2, 2
 END = "<|endoftext|>"

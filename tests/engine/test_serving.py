@@ -1,0 +1,121 @@
+"""The whole worker over real SGLang: a document, a killed scheduler, a hung one, SIGTERM."""
+
+import asyncio
+import base64
+import json
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from emulator import Job, JobStatus
+from tests.engine.conftest import BOOT_DEADLINE_S, ROOT, RealWorker, assert_completed
+
+Worker = Callable[..., Any]
+
+
+def document(pages: str | None = None) -> dict[str, Any]:
+    """The example agreement, small; `pages` may repeat none but choose."""
+    data = base64.b64encode((ROOT / "examples" / "agreement.pdf").read_bytes()).decode()
+    return {"file_base64": data, "dpi": 72, "checkpoint": False} | ({"pages": pages} if pages else {})
+
+
+@pytest.fixture
+def five_pages(tmp_path: Path) -> Path:
+    import pymupdf
+
+    agreement = pymupdf.open(ROOT / "examples" / "agreement.pdf")
+    copy = pymupdf.open()
+    while len(copy) < 5:
+        copy.insert_pdf(agreement, to_page=min(len(agreement), 5 - len(copy)) - 1)
+    path = tmp_path / "five.pdf"
+    copy.save(path)
+    return path
+
+
+async def client_parse(real: RealWorker, path: Path, out: Path) -> tuple[int, str]:
+    """The project's own client, as its users run it."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "glmocr_runpod", "parse", str(path), "-o", str(out), "--dpi", "72",
+        env={"PATH": "/usr/bin:/bin", "HOME": str(out.parent), "PYTHONPATH": str(ROOT / "client"),
+             "RUNPOD_API_URL": real.emulator.base_url, "RUNPOD_API_KEY": real.emulator.api_key,
+             "RUNPOD_ENDPOINT_ID": real.emulator.endpoint},
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+    )  # fmt: skip
+    said = (await asyncio.wait_for(process.communicate(), 600))[0].decode()
+    assert process.returncode is not None
+    return process.returncode, said
+
+
+async def test_five_pages_then_a_killed_scheduler(worker: Worker, five_pages: Path, tmp_path: Path) -> None:
+    async with worker() as real:
+        await real.emulator.wait_ready(BOOT_DEADLINE_S)
+        print(f"ready {time.monotonic() - real.started:.1f} s after the start")
+        code, said = await client_parse(real, five_pages, tmp_path / "out")
+        print(said)
+        assert code == 0, said
+        result = json.loads((tmp_path / "out" / "five.json").read_text())
+        assert [page["page"] for page in result["pages"]] == [1, 2, 3, 4, 5]
+        assert {page["status"] for page in result["pages"]} <= {"ok", "partial"}
+        assert all(page["regions"] for page in result["pages"])
+        assert result["produced_by"]["engine_version"] == "0.5.17"
+        assert result["debug"]["boot"]["gates"]["KV pool"]["found"] == "32768 >= 8192 tokens"
+        assert {patch["outcome"] for patch in result["debug"]["boot"]["patches"]} <= {"applied", "not needed"}
+        assert "occupancy" in result["debug"]["engine"]
+
+        members = real.members()
+        job_id = await real.submit(**document())
+        await real.until_running(job_id)
+        killed = time.monotonic()
+        real.scheduler().kill()
+        job = await real.ended(job_id)
+        seconds = time.monotonic() - killed
+        print(f"scheduler killed: {job.status} after {seconds:.1f} s: {job.error}")
+        assert_unavailable(job)
+        assert seconds < 15
+        assert await asyncio.wait_for(real.process.wait(), 60) == 0
+        assert [process for process in members if alive(process)] == []
+
+
+def assert_unavailable(job: Job) -> None:
+    assert job.status is JobStatus.FAILED
+    error = json.loads(job.error)
+    assert (error["code"], error["retryable"]) == ("engine_unavailable", True)
+
+
+def alive(process: psutil.Process) -> bool:
+    return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+
+
+async def test_a_hung_scheduler_ends_at_its_deadline(worker: Worker) -> None:
+    async with worker(ENGINE_REQUEST_TIMEOUT_S="40", SHUTDOWN_GRACE_S="60") as real:
+        await real.emulator.wait_ready(BOOT_DEADLINE_S)
+        members = real.members()
+        job_id = await real.submit(**document())
+        await real.until_running(job_id)
+        stopped = time.monotonic()
+        real.scheduler().send_signal(signal.SIGSTOP)
+        job = await real.ended(job_id)
+        seconds = time.monotonic() - stopped
+        print(f"scheduler stopped: {job.status} after {seconds:.1f} s: {job.error}")
+        assert_unavailable(job)
+        assert seconds < 40 + 25 + 10
+        assert await asyncio.wait_for(real.process.wait(), 90) == 0
+        assert [process for process in members if alive(process)] == []
+
+
+async def test_sigterm_in_the_middle_of_a_job_drains_and_leaves_nothing(worker: Worker) -> None:
+    async with worker(SHUTDOWN_GRACE_S="300") as real:
+        await real.emulator.wait_ready(BOOT_DEADLINE_S)
+        members = real.members()
+        job_id = await real.submit(**document())
+        await real.until_running(job_id)
+        real.process.send_signal(signal.SIGTERM)
+        assert_completed(await real.ended(job_id))
+        assert await asyncio.wait_for(real.process.wait(), 60) == 0
+        assert [process for process in members if alive(process)] == []
