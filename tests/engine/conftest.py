@@ -22,6 +22,7 @@ import psutil
 import pytest
 
 from emulator import Emulator, Job, JobStatus
+from emulator.fleet import WorkerState
 from handler.engine.server import free_port
 from tests.engine.tiny_merger import MERGER_WIDTH
 
@@ -88,6 +89,13 @@ class RealWorker:
     session: aiohttp.ClientSession
     started: float
 
+    async def ready(self) -> None:
+        """Until it asks for a job; fails when it ends before."""
+        async with asyncio.timeout(BOOT_DEADLINE_S):
+            while self.emulator.workers()[0].state is WorkerState.INITIALIZING:
+                assert self.process.returncode is None, f"the boot failed: {self.log.read_text()[-2000:]}"
+                await asyncio.sleep(0.2)
+
     def members(self) -> list[psutil.Process]:
         """Everything that descends from it now."""
         return psutil.Process(self.process.pid).children(recursive=True)
@@ -113,7 +121,7 @@ class RealWorker:
                 await asyncio.sleep(0.1)
 
     def _job(self, job_id: str) -> Job:
-        return next(job for job in self.emulator.jobs if job.id == job_id)
+        return self.emulator.queue.get(job_id)
 
 
 @asynccontextmanager

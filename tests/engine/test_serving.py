@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from emulator import Job, JobStatus
-from tests.engine.conftest import BOOT_DEADLINE_S, ROOT, RealWorker, assert_completed
+from tests.engine.conftest import ROOT, RealWorker, assert_completed
 
 Worker = Callable[..., Any]
 
@@ -54,7 +54,7 @@ async def client_parse(real: RealWorker, path: Path, out: Path) -> tuple[int, st
 
 async def test_five_pages_then_a_killed_scheduler(worker: Worker, five_pages: Path, tmp_path: Path) -> None:
     async with worker() as real:
-        await real.emulator.wait_ready(BOOT_DEADLINE_S)
+        await real.ready()
         print(f"ready {time.monotonic() - real.started:.1f} s after the start")
         code, said = await client_parse(real, five_pages, tmp_path / "out")
         print(said)
@@ -94,7 +94,7 @@ def alive(process: psutil.Process) -> bool:
 
 async def test_a_hung_scheduler_ends_at_its_deadline(worker: Worker) -> None:
     async with worker(ENGINE_REQUEST_TIMEOUT_S="40", SHUTDOWN_GRACE_S="60") as real:
-        await real.emulator.wait_ready(BOOT_DEADLINE_S)
+        await real.ready()
         members = real.members()
         job_id = await real.submit(**document())
         await real.until_running(job_id)
@@ -111,7 +111,7 @@ async def test_a_hung_scheduler_ends_at_its_deadline(worker: Worker) -> None:
 
 async def test_sigterm_in_the_middle_of_a_job_drains_and_leaves_nothing(worker: Worker) -> None:
     async with worker(SHUTDOWN_GRACE_S="300") as real:
-        await real.emulator.wait_ready(BOOT_DEADLINE_S)
+        await real.ready()
         members = real.members()
         job_id = await real.submit(**document())
         await real.until_running(job_id)
