@@ -21,14 +21,15 @@ from typing import Any
 from bench.conversation import Channel, Done, Task
 from bench.detector import FakeDetector, KnownRegions
 from bench.threads import ThreadClock
-from handler.__main__ import build_worker
 from handler.boot import BootReport
 from handler.chain import Chain, open_chain
 from handler.debug import JobLines
 from handler.engine.api import EngineName
+from handler.engine.launch import start_engine
 from handler.layout.names import LayoutName
 from handler.progress import ProgressSender
 from handler.schema import Progress
+from handler.serving import build_worker
 from handler.settings import Settings
 from handler.worker import Worker
 
@@ -111,7 +112,7 @@ def _unpacked(output: dict[str, Any]) -> dict[str, Any]:
 async def serve(chain: Chain, worker: Worker, volume: Path) -> None:
     """Answer the driver's tasks in one event loop, as the worker does with jobs."""
     channel = Channel()
-    chain.start_following()
+    chain.start_following(on_gone=lambda: None)
     reader = Reader(worker, volume, ThreadClock())
     channel.ready()
     tasks = channel.tasks()
@@ -131,7 +132,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=args.manifest.parent) as folder:
         settings = settings_for(args.port, Path(folder))
         report, lines = BootReport(settings), JobLines()
-        with open_chain(settings, report, load=lambda _: detector) as chain:
+        with start_engine(settings) as starting, open_chain(settings, report, starting, lambda _: detector) as chain:
             if args.look_ahead:
                 chain.slots.look_ahead = args.look_ahead
             worker = replace(build_worker(settings, chain, report, lines, {}), progress_to=quiet)

@@ -1,35 +1,14 @@
 """The boot, top to bottom. Anything wrong ends the process with exit code 1 and one clear line."""
 
-import asyncio
-import signal
 import sys
-from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any
-
-import runpod
-from runpod.http_client import AsyncClientSession
-from runpod.serverless.modules.rp_http import send_result
 
 from handler import __version__
 from handler.boot import BootReport
-from handler.bucket import bucket_client
-from handler.chain import Chain, open_chain
-from handler.debug import DebugReport, JobLines
+from handler.debug import JobLines
+from handler.engine.launch import start_engine
 from handler.errors import BootError
-from handler.jobs import DocumentReader
 from handler.logs import configure
-from handler.progress import ProgressSender
-from handler.results.delivery import Deliverer
-from handler.results.storage import S3Storage, VolumeStorage
-from handler.schema import Progress
 from handler.settings import Settings
-from handler.shutdown import Shutdown
-from handler.volume import Housekeeper, mounted
-from handler.worker import Worker
-
-PROGRESS_TIMEOUT_S = 5.0
 
 
 def main() -> int:
@@ -38,81 +17,20 @@ def main() -> int:
     try:
         settings = Settings.from_env()
         configure(settings.log_level, lines)
-        with open_chain(settings, report := BootReport(settings)) as chain:
-            report.log()
-            lines.boot_done()
-            serve(settings, chain, report, lines)
+        report = BootReport(settings)
+        with start_engine(settings) as starting:
+            # The SDK, the bucket's client and the renderer take their time to import: the engine starts meanwhile.
+            from handler.chain import open_chain
+            from handler.serving import serve
+
+            with open_chain(settings, report, starting) as chain:
+                report.log()
+                lines.boot_done()
+                serve(settings, chain, report, lines)
     except BootError as error:
         sys.stderr.write(f"glmocr-worker {__version__} cannot start: {error.message}\n")
         return 1
     return 0
-
-
-def serve(settings: Settings, chain: Chain, report: BootReport, lines: JobLines) -> None:
-    """Take jobs until SIGTERM."""
-    config: dict[str, Any] = {}
-    worker = build_worker(settings, chain, report, lines, config)
-    loop = Loop(chain, Shutdown(settings.shutdown_grace_s), settings.ocr_worker_concurrency)
-
-    async def handle(event: dict[str, Any]) -> dict[str, Any]:
-        loop.shutdown.adopt_current_job()
-        return await worker.handle(event)
-
-    config |= {"handler": handle, "concurrency_modifier": loop.concurrency}
-    with suppress(asyncio.CancelledError):  # how `Shutdown` leaves the SDK's loops
-        runpod.serverless.start(config)
-
-
-@dataclass(frozen=True)
-class Loop:
-    """What has to happen inside the SDK's event loop, before its first job."""
-
-    chain: Chain
-    shutdown: Shutdown
-    jobs_at_once: int
-
-    def concurrency(self, current: int) -> int:
-        """Called by the SDK in its running loop, first before any job is taken."""
-        self.shutdown.watch()
-        self.chain.start_following(on_gone=lambda: signal.raise_signal(signal.SIGTERM))
-        return self.jobs_at_once
-
-
-def build_worker(
-    settings: Settings, chain: Chain, report: BootReport, lines: JobLines, config: dict[str, Any]
-) -> Worker:
-    """Put the worker together from what the boot made ready."""
-    volume = mounted(settings.runpod_volume_path)
-    bucket = bucket_client(settings)
-    return Worker(
-        documents=DocumentReader(chain.pages, chain.checkpoints(volume), settings, chain.produced_by),
-        deliverer=Deliverer(
-            volume=VolumeStorage(volume.results, volume.root) if volume else None,
-            bucket=S3Storage(bucket, settings.bucket_name or "") if bucket else None,
-        ),
-        debug=DebugReport(report.as_json(), lines, chain.engine_report, chain.load),
-        progress_to=progress_sender,
-        golden_page=chain.read_golden_page,
-        housekeeper=Housekeeper(volume, settings),
-        declare_unfit=lambda: config.update(refresh_worker=True),
-    )
-
-
-def progress_sender(event: Mapping[str, Any]) -> ProgressSender:
-    """Posts progress of one job and returns when it has arrived.
-
-    The SDK's `progress_update` posts from a thread of its own, and may arrive after the result (runpod 1.12.0).
-    """
-
-    async def send(progress: Progress) -> None:
-        data = {"status": "IN_PROGRESS", "output": progress.model_dump(mode="json")}
-        try:
-            async with asyncio.timeout(PROGRESS_TIMEOUT_S), AsyncClientSession() as session:
-                await send_result(session, data, event)
-        except TimeoutError:
-            return
-
-    return send
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from handler.checkpoint import Checkpoints
 from handler.documents.pool import RenderPool
 from handler.engine.api import EngineLoad
 from handler.engine.client import HttpEngine
-from handler.engine.launch import EngineBoot, start_engine
+from handler.engine.launch import EngineBoot
 from handler.engine.monitor import EngineMonitor
 from handler.golden.check import golden_document, verify_golden
 from handler.layout.detector import Detector
@@ -93,13 +93,13 @@ class Chain:
 
 @contextmanager
 def open_chain(
-    settings: Settings, report: BootReport, load: Callable[[Settings], Detector] = load_detector
+    settings: Settings, report: BootReport, starting: EngineBoot, load: Callable[[Settings], Detector] = load_detector
 ) -> Iterator[Chain]:
-    """Boot everything but RunPod. The engine starts first; layout and imports overlap its start.
+    """Boot everything but RunPod, while the engine is starting.
 
     `load` brings the layout model; benchmarks bring one that costs nothing.
     """
-    with start_engine(settings) as starting, RenderPool(settings) as renderer:
+    with RenderPool(settings) as renderer:
         with report.step("patches"):
             report.found({"patches": registry.as_json(registry.apply_for(settings))})
         with report.step("layout"):

@@ -12,7 +12,7 @@ SHIPPED = ("handler", "client/glmocr_runpod", "emulator")
 LIMIT = 300
 
 ALLOWED_IMPORTERS = {
-    "runpod": ("handler/__main__.py", "handler/sources/"),
+    "runpod": ("handler/serving.py", "handler/sources/"),
     "glmocr": ("handler/layout/", "handler/patches/"),
     "torch": ("handler/layout/", "handler/patches/", "handler/engine/sglang_launcher.py"),
     "sglang": ("handler/engine/sglang_launcher.py", "handler/patches/"),
