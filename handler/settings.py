@@ -76,7 +76,7 @@ class Settings(BaseSettings):
     """Pages in flight per document. Default: automatic, bounded by memory."""
     ocr_worker_concurrency: Annotated[int, Field(ge=1, le=256)] = 8
     """Jobs at once per worker."""
-    page_memory_mb: Annotated[int, Field(ge=32, le=65536)] = 192
+    page_memory_mb: Annotated[int, Field(ge=32, le=65536)] = 96
     """Rendered pages held at once in the whole process, MB."""
 
     max_pages: Annotated[int, Field(ge=1)] = 2000

@@ -14,6 +14,7 @@ from handler.documents import remote
 from handler.documents.buffers import CHANNELS, BufferStore
 from handler.documents.failures import RenderFailure
 from handler.documents.page import Coverage, Cut, CutRequest, OpenedDocument, PageImage, StagedDocument
+from handler.documents.turns import Rank, Turns
 from handler.documents.work import Drawn, PageJob, PdfEngine
 from handler.errors import DocumentUnreadable, WorkerError
 from handler.geometry import PixelBox
@@ -34,6 +35,7 @@ class RenderPool:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._buffers = BufferStore(settings.max_page_pixels * CHANNELS, spare=2 * settings.render_processes)
+        self._turns = Turns(settings.render_processes + 1)
         self._pool: ProcessPool | None = None
 
     def __enter__(self) -> "RenderPool":
@@ -75,15 +77,15 @@ class RenderPool:
 
     async def cut(self, image: PageImage, requests: Sequence[CutRequest]) -> list[Cut]:
         """See `Renderer.cut`."""
-        return await self._call(remote.cut_regions, image, tuple(requests))
+        return await self._call(Rank.CUT, remote.cut_regions, image, tuple(requests))
 
     async def coverage(self, image: PageImage, boxes: Sequence[PixelBox]) -> Coverage:
         """See `Renderer.coverage`."""
-        return await self._call(remote.find_missed, image, tuple(boxes))
+        return await self._call(Rank.COVERAGE, remote.find_missed, image, tuple(boxes))
 
     async def figure(self, image: PageImage, box: PixelBox) -> bytes:
         """See `Renderer.figure`."""
-        return await self._call(remote.cut_figure, image, box)
+        return await self._call(Rank.CUT, remote.cut_figure, image, box)
 
     def pixels(self, image: PageImage) -> Pixels:
         """See `Renderer.pixels`."""
@@ -95,31 +97,32 @@ class RenderPool:
 
     async def _open(self, document: StagedDocument, engine: PdfEngine) -> OpenedDocument:
         try:
-            return await self._call(remote.open_document, document, engine)
+            return await self._call(Rank.OPEN, remote.open_document, document, engine)
         except RenderFailure as failure:
             raise DocumentUnreadable(f"the document cannot be opened: {failure.message}") from None
 
     async def _draw(self, job: PageJob) -> Drawn:
         try:
-            return await self._call(remote.draw_page, job)
+            return await self._call(Rank.DRAW, remote.draw_page, job)
         except RenderFailure as first:
             if job.document.kind is not DocumentKind.PDF or first.reason in _FINAL:
                 raise
             try:
-                return await self._call(remote.draw_page, replace(job, engine=PdfEngine.PDFIUM))
+                return await self._call(Rank.DRAW, remote.draw_page, replace(job, engine=PdfEngine.PDFIUM))
             except RenderFailure:
                 raise first from None
 
-    async def _call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    async def _call(self, rank: Rank, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run in a render process. Whatever goes wrong there is a `RenderFailure`, unless it concerns the whole job."""
         timeout = self._settings.render_timeout_s
-        future: asyncio.Future[T] = asyncio.wrap_future(
-            self._living().schedule(function, args, kwargs, timeout=timeout)
-        )
-        try:
-            await asyncio.wait({future})
-        finally:
-            future.cancel()
+        async with self._turns.turn(rank):
+            future: asyncio.Future[T] = asyncio.wrap_future(
+                self._living().schedule(function, args, kwargs, timeout=timeout)
+            )
+            try:
+                await asyncio.wait({future})
+            finally:
+                future.cancel()
         error = future.exception()
         if error is not None:
             raise _failure(error, timeout) from None

@@ -17,6 +17,7 @@ from handler.documents import remote
 from handler.documents.failures import RenderFailure
 from handler.documents.page import CutRequest
 from handler.documents.pool import RenderPool
+from handler.documents.turns import Rank
 from handler.errors import DocumentUnreadable, PasswordRequired, PasswordWrong
 from handler.geometry import PixelBox
 from handler.schema import DocumentKind, Label, Reason
@@ -109,7 +110,7 @@ async def test_the_pool_heals_when_an_idle_process_is_killed(staged: Staged) -> 
     document = staged(pdf(lines))
     with RenderPool(Settings(render_processes=1)) as own:
         await own.open(document)
-        idle = await own._call(os.getpid)
+        idle = await own._call(Rank.OPEN, os.getpid)
         os.kill(idle, signal.SIGKILL)
         psutil.wait_procs([psutil.Process(idle)] if psutil.pid_exists(idle) else [], timeout=5)
         for _ in range(50):
