@@ -59,6 +59,13 @@ def test_a5_ink_outside_all_boxes_is_read_as_text_and_counted() -> None:
     assert full_text("page 1 turned 0 text (50, 300, 350, 400)") in (output.markdown or "")
 
 
+def test_a5_ink_outside_all_boxes_in_which_no_text_is_seen_is_named_and_no_loss() -> None:
+    shadow = PlannedRegion(Label.TEXT, PixelBox(0, 300, 20, 600), Behaviour.EMPTY)
+    output = read_all(World((PlannedPage((TOP,), (shadow,)),)))
+    assert output.status is DocumentStatus.COMPLETE
+    assert [(item.region, item.reason) for item in output.degraded.items][:1] == [(1, Reason.EMPTY_ANSWER)]
+
+
 def test_a5_a_page_whose_ink_lies_elsewhere_is_flagged_though_it_looks_like_no_text() -> None:
     [page] = read_all(World((replace(GOOD, covered=0.3),))).pages
     assert (page.status, page.coverage) == (PageStatus.OK, 0.3)
