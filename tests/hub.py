@@ -105,7 +105,7 @@ def _handler(hub: Hub) -> type[BaseHTTPRequestHandler]:
                     hub.half_way.set()
                 time.sleep(hub.pause_s)
 
-        def log_request(self, *_: object) -> None:
+        def log_message(self, *_: object) -> None:
             pass
 
     return Handler

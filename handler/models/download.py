@@ -68,7 +68,8 @@ def _transfer(entry: ModelEntry, file: ModelFile, part: Path, lease: Lease) -> N
         try:
             http_get(url, stream, resume_size=held, headers=build_hf_headers(), expected_size=file.size)
         except HTTPError as error:
-            raise ModelError(f"{file.path} of {entry.repo} could not be fetched: {error}") from error
+            said = " ".join(str(error).split())
+            raise ModelError(f"{file.path} of {entry.repo} could not be fetched: {said}") from error
 
 
 def _fetch_file(entry: ModelEntry, file: ModelFile, staging: Path, lease: Lease) -> None:

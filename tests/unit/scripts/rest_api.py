@@ -116,7 +116,7 @@ def _handler(account: Account) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
             self.wfile.write(data)
 
-        def log_request(self, *_: object) -> None:
+        def log_message(self, *_: object) -> None:
             pass
 
     return Handler
