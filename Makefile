@@ -30,8 +30,8 @@ demo: $(VENV)/.demo ## Two documents through the real job path, on the CPU
 test: $(VENV)/.test ## The default suite
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
-test-chaos: $(VENV)/.test ## Short fault runs
-	$(BIN)/python -m pytest -n 0 -m chaos tests/chaos
+test-chaos: $(VENV)/.test ## Fault runs with real workers, at most 10 minutes
+	$(BIN)/python -m pytest -n 0 -s -m chaos tests/chaos
 
 $(ENGINE)/.ready: requirements/engine.txt requirements/test.txt
 	test -x $(ENGINE)/bin/python || $(PYTHON) -m venv $(ENGINE)

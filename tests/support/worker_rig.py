@@ -130,8 +130,11 @@ class Document:
 
 
 def ledger_of(result: dict[str, Any]) -> list[tuple[int, str, str]]:
-    """The same of a result."""
-    return [(p["page"], p["status"], " ".join(r["text"] for r in p["regions"])) for p in result["pages"]]
+    """The same of a result. On a blank page the engine may have invented something; it is no part of the text."""
+    return [
+        (p["page"], p["status"], "" if p["status"] == "blank" else " ".join(r["text"] for r in p["regions"]))
+        for p in result["pages"]
+    ]
 
 
 @contextlib.asynccontextmanager
@@ -167,5 +170,6 @@ async def running_rig(
             try:
                 await emulator.wait_ready(90)
                 yield rig
-            finally:
+            except BaseException:
                 sys.stdout.write(rig.logs())
+                raise
