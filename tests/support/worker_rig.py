@@ -35,6 +35,7 @@ class Rig:
     engine: EngineProcess
     folder: Path
     session: aiohttp.ClientSession
+    command: WorkerCommand
 
     @property
     def volume(self) -> Path:
@@ -166,7 +167,7 @@ async def running_rig(
         command = WorkerCommand([sys.executable, "-m", "handler"], env=env, cwd=ROOT, log_dir=folder / "logs")
         scaling = Scaling(min_workers=workers, max_workers=workers)
         async with Emulator(command=command, scaling=scaling, **(emulator_options or {})) as emulator:
-            rig = Rig(emulator, engine, folder, session)
+            rig = Rig(emulator, engine, folder, session, command)
             try:
                 await emulator.wait_ready(90)
                 yield rig
