@@ -1,6 +1,8 @@
 """The boot, top to bottom. Anything wrong ends the process with exit code 1 and one clear line."""
 
+import signal
 import sys
+from types import FrameType
 
 from handler import __version__
 from handler.boot import BootReport
@@ -13,6 +15,7 @@ from handler.settings import Settings
 
 def main() -> int:
     """Boot and serve until told to stop. Returns the exit status."""
+    signal.signal(signal.SIGTERM, _leave_boot)
     lines = JobLines()
     try:
         settings = Settings.from_env()
@@ -31,6 +34,11 @@ def main() -> int:
         sys.stderr.write(f"glmocr-worker {__version__} cannot start: {error.message}\n")
         return 1
     return 0
+
+
+def _leave_boot(number: int, frame: FrameType | None) -> None:
+    """SIGTERM before the SDK takes it over: no failure, and unwinding ends the engine too."""
+    raise SystemExit(0)
 
 
 if __name__ == "__main__":

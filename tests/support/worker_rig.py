@@ -138,6 +138,24 @@ def ledger_of(result: dict[str, Any]) -> list[tuple[int, str, str]]:
     ]
 
 
+def worker_command(folder: Path, engine_url: str, settings: dict[str, str] | None = None) -> WorkerCommand:
+    """How to start a worker that reads whole pages with the engine at that address."""
+    env = {
+        "GLMOCR_ENGINE": "external",
+        "ENGINE_URL": engine_url,
+        "GLMOCR_LAYOUT": "whole_page",
+        "BOOT_GOLDEN_PAGE": "off",
+        "RUNPOD_VOLUME_PATH": str(folder / "volume"),
+        "RENDER_PROCESSES": "1",
+        "LOG_LEVEL": "info",
+        "RUNPOD_LOG_LEVEL": "WARN",
+        "FULL_DISK_SWITCH": str(folder / "disk-full"),
+        "PYTHONPATH": str(ROOT / "tests" / "support" / "full_disk"),
+        **(settings or {}),
+    }
+    return WorkerCommand([sys.executable, "-m", "handler"], env=env, cwd=ROOT, log_dir=folder / "logs")
+
+
 @contextlib.asynccontextmanager
 async def running_rig(
     folder: Path,
@@ -151,20 +169,7 @@ async def running_rig(
     """Start engine, endpoint and workers; when the block ends nothing of them is left."""
     (folder / "volume").mkdir()
     async with EngineProcess(folder, slots=slots, seconds=seconds) as engine, aiohttp.ClientSession() as session:
-        env = {
-            "GLMOCR_ENGINE": "external",
-            "ENGINE_URL": engine.url,
-            "GLMOCR_LAYOUT": "whole_page",
-            "BOOT_GOLDEN_PAGE": "off",
-            "RUNPOD_VOLUME_PATH": str(folder / "volume"),
-            "RENDER_PROCESSES": "1",
-            "LOG_LEVEL": "info",
-            "RUNPOD_LOG_LEVEL": "WARN",
-            "FULL_DISK_SWITCH": str(folder / "disk-full"),
-            "PYTHONPATH": str(ROOT / "tests" / "support" / "full_disk"),
-            **(settings or {}),
-        }
-        command = WorkerCommand([sys.executable, "-m", "handler"], env=env, cwd=ROOT, log_dir=folder / "logs")
+        command = worker_command(folder, engine.url, settings)
         scaling = Scaling(min_workers=workers, max_workers=workers)
         async with Emulator(command=command, scaling=scaling, **(emulator_options or {})) as emulator:
             rig = Rig(emulator, engine, folder, session, command)
