@@ -77,15 +77,17 @@ def check(rig: Rig, documents: list[Document], results: list[dict[str, Any]]) ->
 
 
 async def test_short(tmp_path: Path) -> None:
-    async with running_rig(tmp_path, workers=2, seconds=0.2) as rig:
+    async with running_rig(tmp_path, workers=2, seconds=0.1) as rig:
         documents = assorted(rig, 6, 12, seed=2)
+        await rig.engine.control(hang=["document 1 page 1"])
         rig.emulator.faults.add(Fault(FaultKind.REFUSE_RESULT, "result", times=1))
         deliveries = asyncio.gather(*(rig.deliver(document) for document in documents))
-        await rig.engine.until_asked(10)
-        await rig.emulator.kill_worker(next(w.id for w in rig.emulator.workers() if rig.emulator.fleet.busy(w)))
-        results = await deliveries
-        check(rig, documents, results)
-        assert sum(job.requeues for job in rig.emulator.jobs()) > 0
+        await rig.engine.until_asked_for("document 1 page 1", 1)
+        victim = next(job for job in rig.emulator.queue.running() if job.input == documents[0].input())
+        await rig.emulator.kill_worker(victim.worker_id or "")
+        await rig.engine.control(hang=[])
+        check(rig, documents, await deliveries)
+        assert victim.requeues == 1
 
 
 @pytest.mark.chaos
