@@ -19,6 +19,7 @@ from handler.engine.api import (
 )
 from handler.errors import EngineUnavailable
 from handler.logs import current_job
+from handler.recognition.reading import Answer
 from handler.recognition.slots import RegionSlots
 from handler.schema import Reason
 
@@ -35,19 +36,6 @@ class Patience:
     deadline_s: float = 120.0
     first_pause_s: float = 0.5
     longest_pause_s: float = 10.0
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What the engine said to one picture, or why it said nothing. Both for an answer it broke off."""
-
-    text: str = ""
-    finish_reason: str | None = None
-    failure: Reason | None = None
-    message: str | None = None
-    requests: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
 
 
 class Asker:

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 from handler.documents.failures import RenderFailure
 from handler.documents.page import Crop, Cut
 from handler.engine.api import Engine, EngineRequest
-from handler.recognition.asking import LENGTH, Answer, Asker, Patience
+from handler.recognition.asking import LENGTH, Asker, Patience
 from handler.recognition.budget import token_budget
 from handler.recognition.prompts import task_of
-from handler.recognition.reading import Reading
+from handler.recognition.reading import Answer, Reading, at_the_cost_of
 from handler.recognition.repetition import find_loop
 from handler.recognition.slots import RegionSlots
 from handler.recognition.verdict import Asked, is_echo, joined, judge
@@ -74,6 +74,8 @@ class Reader:
             changed = await recut()
         except RenderFailure:
             return reading
+        if not changed.crops:
+            return reading
         second = await self._read_cut(changed, asked, most, self._policy.second_penalty)
         return _better(reading, second)
 
@@ -88,7 +90,8 @@ class Reader:
         request = EngineRequest(asked.task.value, crop.jpeg, budget.first, penalty)
         answer = await self._asker.ask(request)
         if answer.failure is None and _says_nothing(answer, asked):
-            answer = _counted(await self._asker.ask(request), answer)
+            again = await self._asker.ask(request)
+            answer = at_the_cost_of(again, (answer, again))
         if _needs_more_room(answer) and budget.has_more:
             more = await self._asker.ask(replace(request, max_tokens=budget.second))
             answer = _fuller(answer, more)
@@ -107,10 +110,10 @@ def _needs_more_room(answer: Answer) -> bool:
 def _fuller(first: Answer, more: Answer) -> Answer:
     """The answer with more room, unless it brings less than the first one did."""
     if more.failure is None and len(more.text) >= SHORTER * len(first.text):
-        return _counted(more, first)
+        return at_the_cost_of(more, (first, more))
     why = more.message or "it was shorter"
     kept = replace(first, message=f"the answer reached the token limit; asked again with more room: {why}")
-    return _counted(kept, more)
+    return at_the_cost_of(kept, (first, more))
 
 
 def _better(first: Reading, second: Reading) -> Reading:
@@ -120,25 +123,9 @@ def _better(first: Reading, second: Reading) -> Reading:
     else:
         readable = second.status in (RegionStatus.OK, RegionStatus.TRUNCATED)
         wins = readable and 2 * len(second.text) >= _distinct_length(first)
-    kept, other = (second, first) if wins else (first, second)
-    return replace(
-        kept,
-        requests=kept.requests + other.requests,
-        prompt_tokens=kept.prompt_tokens + other.prompt_tokens,
-        completion_tokens=kept.completion_tokens + other.completion_tokens,
-    )
+    return at_the_cost_of(second if wins else first, (first, second))
 
 
 def _distinct_length(reading: Reading) -> int:
     loop = find_loop(reading.text, ended=reading.finish_reason != LENGTH)
     return len(reading.text) - (loop.surplus if loop else 0)
-
-
-def _counted(kept: Answer, other: Answer) -> Answer:
-    """`kept` with the other's cost added."""
-    return replace(
-        kept,
-        requests=kept.requests + other.requests,
-        prompt_tokens=kept.prompt_tokens + other.prompt_tokens,
-        completion_tokens=kept.completion_tokens + other.completion_tokens,
-    )

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from handler.recognition.asking import LENGTH, Answer
+from handler.recognition.asking import LENGTH
 from handler.recognition.prompts import FIGURES, Task
-from handler.recognition.reading import Reading
+from handler.recognition.reading import Answer, Reading, at_the_cost_of
 from handler.recognition.repetition import find_loop
 from handler.schema import Label, Reason, RegionStatus
 
@@ -70,13 +70,7 @@ def joined(readings: Sequence[Reading], separator: str) -> Reading:
     if len(readings) == 1:
         return readings[0]
     worst = max(readings, key=lambda reading: (_SEVERITY.index(reading.status), reading.reason is not None))
-    return replace(
-        worst,
-        text=separator.join(reading.text for reading in readings),
-        requests=sum(reading.requests for reading in readings),
-        prompt_tokens=sum(reading.prompt_tokens for reading in readings),
-        completion_tokens=sum(reading.completion_tokens for reading in readings),
-    )
+    return at_the_cost_of(replace(worst, text=separator.join(reading.text for reading in readings)), readings)
 
 
 def is_echo(text: str) -> bool:

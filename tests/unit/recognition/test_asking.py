@@ -12,7 +12,8 @@ from handler.engine.api import (
     EngineTimeout,
 )
 from handler.errors import EngineUnavailable
-from handler.recognition.asking import Answer, Asker, Patience
+from handler.recognition.asking import Asker, Patience
+from handler.recognition.reading import Answer
 from handler.recognition.slots import RegionSlots
 from handler.schema import Reason
 from tests.fakes.engine import Clock, FakeEngine, abort, scripted, stop

@@ -165,9 +165,11 @@ async def test_a_loop_that_stays_is_flagged_and_never_cut(second: Said) -> None:
     assert reading.requests >= 2
 
 
-async def test_a_loop_stays_flagged_when_the_page_cannot_be_cut_again() -> None:
-    failure = RenderFailure(Reason.RENDER_TIMEOUT, "30 s")
-    reading = await read(scripted(stop(LOOP * 100)), recut=failure)
+@pytest.mark.parametrize(
+    "again", [RenderFailure(Reason.RENDER_TIMEOUT, "30 s"), Cut((), ink=1.0)], ids=["page gone", "no picture"]
+)
+async def test_a_loop_stays_flagged_when_the_page_cannot_be_cut_again(again: Cut | RenderFailure) -> None:
+    reading = await read(scripted(stop(LOOP * 100)), recut=again)
     assert (reading.status, reading.reason) == (RegionStatus.OK, Reason.REPETITION)
 
 

@@ -2,8 +2,8 @@ from dataclasses import replace
 
 import pytest
 
-from handler.recognition.asking import Answer
 from handler.recognition.prompts import Task
+from handler.recognition.reading import Answer
 from handler.recognition.verdict import Asked, foreign_script, is_echo, joined, judge
 from handler.schema import Label, Reason, RegionStatus
 
