@@ -10,7 +10,7 @@ from handler.debug import JobLines
 from handler.engine.launch import start_engine
 from handler.errors import BootError
 from handler.logs import configure
-from handler.settings import Settings
+from handler.settings import Settings, secret_values
 
 
 def main() -> int:
@@ -19,7 +19,7 @@ def main() -> int:
     lines = JobLines()
     try:
         settings = Settings.from_env()
-        configure(settings.log_level, lines)
+        configure(settings.log_level, lines, secrets=secret_values())
         report = BootReport(settings)
         with start_engine(settings) as starting:
             # The SDK, the bucket's client and the renderer take their time to import: the engine starts meanwhile.

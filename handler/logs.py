@@ -4,11 +4,13 @@ import json
 import logging
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import StrEnum
 from typing import Any
+
+from handler.redaction import Redactor
 
 _job_id: ContextVar[str | None] = ContextVar("job_id", default=None)
 
@@ -38,7 +40,11 @@ def current_job() -> str | None:
 
 
 class JsonFormatter(logging.Formatter):
-    """Time, level, logger, job, message, and whatever `extra={"fields": {...}}` adds."""
+    """Time, level, logger, job, message, and whatever `extra={"fields": {...}}` adds; secrets taken out."""
+
+    def __init__(self, redact: Redactor | None = None) -> None:
+        super().__init__()
+        self._redact = redact or Redactor()
 
     def format(self, record: logging.LogRecord) -> str:
         """One line of JSON, in ASCII: nothing that is logged can be refused by what carries the line."""
@@ -52,14 +58,18 @@ class JsonFormatter(logging.Formatter):
         line.update(getattr(record, "fields", {}))
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
-        return json.dumps(line, default=str)
+        return self._redact(json.dumps(line, default=str))
 
 
-def configure(level: LogLevel, *more: logging.Handler) -> None:
-    """Send this package's log lines to stdout, and to `more`. Own handlers: the SDK resets the root logger."""
+def configure(level: LogLevel, *more: logging.Handler, secrets: Iterable[str] = ()) -> None:
+    """Send this package's log lines to stdout, and to `more`, without `secrets`.
+
+    Own handlers: the SDK resets the root logger.
+    """
     logger = logging.getLogger("handler")
     logger.setLevel(level.upper())
     logger.propagate = False
-    stream = logging.StreamHandler(sys.stdout)
-    stream.setFormatter(JsonFormatter())
-    logger.handlers = [stream, *more]
+    logger.handlers = [logging.StreamHandler(sys.stdout), *more]
+    formatter = JsonFormatter(Redactor(secrets))
+    for handler in logger.handlers:
+        handler.setFormatter(formatter)

@@ -223,9 +223,9 @@ class Contract(BaseModel):
 class JobInput(Contract):
     """One document and how to read it."""
 
-    file_base64: str | None = None
+    file_base64: Annotated[str | None, Field(repr=False)] = None
     """The document's bytes in standard base64."""
-    file_url: str | None = None
+    file_url: Annotated[str | None, Field(repr=False)] = None
     """An http(s) address the worker fetches the document from."""
     volume_path: str | None = None
     """A path under the network volume."""

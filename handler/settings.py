@@ -15,6 +15,7 @@ from handler.engine.api import EngineName
 from handler.errors import SettingsError
 from handler.layout.names import LayoutName
 from handler.logs import LogLevel
+from handler.redaction import Redactor
 
 Network: TypeAlias = IPv4Network | IPv6Network
 
@@ -152,9 +153,10 @@ class Settings(BaseSettings):
         return LayoutName.PP_DOCLAYOUT_V3
 
     def public(self) -> dict[str, str]:
-        """All settings as text for `debug`, secrets left out."""
+        """All settings as text for `debug`, secrets left out, also those inside addresses and command lines."""
         secret = {name for name, value in self if isinstance(value, SecretStr)}
-        return {name.upper(): str(value) for name, value in self if name not in secret and value is not None}
+        redact = Redactor()
+        return {name.upper(): redact(str(value)) for name, value in self if name not in secret and value is not None}
 
 
 SECRET_VARIABLES = frozenset(
@@ -172,6 +174,11 @@ SECRET_VARIABLES = frozenset(
         if SecretStr in (value.annotation, *get_args(value.annotation))
     }
 )
+
+
+def secret_values() -> tuple[str, ...]:
+    """Everybody's keys in our environment, so that they can be kept out of what is written."""
+    return tuple(value for name, value in os.environ.items() if name.upper() in SECRET_VARIABLES and value)
 
 
 def child_environment() -> dict[str, str]:

@@ -17,6 +17,7 @@ from handler.job_input import parse_input
 from handler.jobs import DocumentOutcome, DocumentReader, refuse_reserved
 from handler.logs import job_context
 from handler.progress import ProgressMeter, ProgressReporter, ProgressSender
+from handler.redaction import Redactor
 from handler.results.delivery import Deliverer
 from handler.results.encoding import clean
 from handler.schema import DocumentStatus, ErrorInfo, JobInput, JobOutput, JsonValue
@@ -101,7 +102,7 @@ class Worker:
 
 def _as_text(info: ErrorInfo) -> str:
     """The platform shows `error` as text; ours is JSON in ASCII without lone surrogates: nothing can refuse it."""
-    return json.dumps(clean(info.model_dump()))
+    return Redactor()(json.dumps(clean(info.model_dump())))
 
 
 def _nothing_readable(output: JobOutput) -> ErrorInfo:

@@ -1,0 +1,1 @@
+"""What must not get in, and what must not get out. `docs/security.md` names the test beside each threat."""
