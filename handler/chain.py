@@ -51,7 +51,15 @@ class Chain:
         """Watch the engine in the running loop, for the slots, `debug` and progress; `on_gone` when it is lost."""
         if self._following is None:
             self._monitor = EngineMonitor(self.engine, observe=self.slots.observe, on_gone=on_gone)
-            self._following = asyncio.get_running_loop().create_task(self._monitor.run())
+            self._following = asyncio.get_running_loop().create_task(self._follow(self._monitor))
+
+    async def _follow(self, monitor: EngineMonitor) -> None:
+        """Until this task is cancelled with the loop; then nobody asks the engine any more."""
+        try:
+            await monitor.run()
+            await asyncio.Event().wait()
+        finally:
+            await self.engine.aclose()
 
     def load(self) -> EngineLoad | None:
         """The engine's load at the last sample."""

@@ -37,7 +37,7 @@ class EngineBoot:
     def __init__(self, settings: Settings, command: Command | None, *, url: str, key: str | None) -> None:
         self._settings = settings
         self._url = url
-        self._key = key
+        self.key = key
         self.command = command
         self.server: EngineServer | None = None
 
@@ -111,7 +111,7 @@ class EngineBoot:
             url,
             name=self._settings.glmocr_engine,
             model=self._settings.engine_model,
-            api_key=self._key,
+            api_key=self.key,
             deadlines=Deadlines.for_request(self._settings.engine_request_timeout_s),
             alive=server.alive if server is not None else None,
         )
@@ -119,9 +119,9 @@ class EngineBoot:
     def _start(self, command: Command) -> EngineServer:
         port = free_port(self._settings.sglang_port)
         env = {**child_environment(), **command.env}
-        if self._key:
-            env[KEY_VARIABLE] = self._key
-        return EngineServer(command.argv(port), env, port, log, secret=self._key).__enter__()
+        if self.key:
+            env[KEY_VARIABLE] = self.key
+        return EngineServer(command.argv(port), env, port, log, secret=self.key).__enter__()
 
 
 def start_engine(settings: Settings) -> EngineBoot:

@@ -1,6 +1,5 @@
 """What must end the boot ends it, with exit code 1 and one line that says what to do."""
 
-import asyncio
 import re
 from collections.abc import Callable
 from typing import Any
@@ -31,7 +30,7 @@ async def test_a_boot_that_must_not_succeed(
         folder = environment["LAYOUT_MODEL_PATH"].removesuffix("layout") + settings["LAYOUT_MODEL"]
         settings = {"LAYOUT_MODEL_PATH": folder}
     async with worker(**settings) as real:
-        assert await asyncio.wait_for(real.process.wait(), BOOT_DEADLINE_S) == 1
+        assert await real.exit_code(BOOT_DEADLINE_S) == 1
         last = [line for line in real.log.read_text().splitlines() if "cannot start" in line]
         assert len(last) == 1
         assert re.search(said, last[0]), last[0]
