@@ -23,6 +23,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     """Never on a command line, never in a log."""
     runpod_endpoint_id: str = ""
     runpod_api_url: str = RUNPOD_URL
+    glmocr_password: str = ""
+    """Opens encrypted PDFs given to the command line."""
     glmocr_state_dir: str = ""
     """Where jobs and results are remembered. Default: the user's state directory."""
     glmocr_downsample_oversized: bool = True
@@ -49,7 +51,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         """Everything but keys."""
-        shown = {n: getattr(self, n) for n in self.__struct_fields__ if "key" not in n and getattr(self, n)}
+        shown = {n: getattr(self, n) for n in self.__struct_fields__ if not _secret(n) and getattr(self, n)}
         return f"Config({shown})"
 
     @property
@@ -108,8 +110,12 @@ def _typed(name: str, value: object) -> object:
             return _switch(value)
         return msgspec.convert(value, kind, strict=False)
     except (msgspec.ValidationError, ValueError) as error:
-        shown = "***" if "key" in name else repr(value)
+        shown = "***" if _secret(name) else repr(value)
         raise ConfigError(f"{name.upper()}={shown}: {error}") from error
+
+
+def _secret(name: str) -> bool:
+    return "key" in name or "password" in name
 
 
 def _switch(value: str) -> bool:

@@ -55,7 +55,7 @@ def shrink(data: bytes, limit: int, program: str, timeout_s: float = TIMEOUT_S) 
         return Shrunk(data, None, refused)
     reason = ""
     for dpi, preset in LADDER:
-        result = _rewrite(data, program, dpi, preset, timeout_s)
+        result = rewrite(data, program, dpi, preset, timeout_s)
         if isinstance(result, str):
             reason = result
             continue
@@ -120,8 +120,8 @@ def _unfit(data: bytes, limit: int, program: str) -> str | None:
     return None
 
 
-def _rewrite(data: bytes, program: str, dpi: int, preset: str, timeout_s: float) -> bytes | str:
-    """What Ghostscript wrote, or what went wrong."""
+def rewrite(data: bytes, program: str, dpi: int, preset: str, timeout_s: float) -> bytes | str:
+    """What Ghostscript wrote, not yet judged, or what went wrong."""
     with tempfile.TemporaryDirectory(prefix="glmocr-shrink-") as folder:
         source, target = Path(folder, "in.pdf"), Path(folder, "out.pdf")
         source.write_bytes(data)

@@ -10,6 +10,7 @@ from reportlab.lib.utils import ImageReader
 from reportlab.pdfgen.canvas import Canvas
 
 A4 = (595, 842)
+LINES = 40
 WORDS = (
     *("agreement", "between", "parties", "payment", "within", "thirty", "days", "after", "receipt", "of", "invoice"),
     *("total", "amount", "due", "notice", "shall", "be", "given", "written", "form", "liability", "limited", "damages"),
@@ -18,21 +19,21 @@ WORDS = (
 )
 
 
-def text_lines(seed: int, lines: int = 40, words: int = 9) -> list[str]:
+def text_lines(seed: int, words: int = 9) -> list[str]:
     drawn = random.Random(seed)
     return [
-        " ".join(drawn.choice(WORDS) for _ in range(words - 1)) + f" {drawn.randint(100, 99999)}" for _ in range(lines)
+        " ".join(drawn.choice(WORDS) for _ in range(words - 1)) + f" {drawn.randint(100, 99999)}" for _ in range(LINES)
     ]
 
 
-def page_image(dpi: int, seed: int, *, grain: float, lines: int = 40) -> Image.Image:
+def page_image(dpi: int, seed: int, *, grain: float, points: float = 11) -> Image.Image:
     """One page of text in grey with `grain` as the noise's standard deviation."""
     width, height = round(8.27 * dpi), round(11.69 * dpi)
     sheet = Image.new("L", (width, height), 245)
     pen = ImageDraw.Draw(sheet)
-    font = ImageFont.load_default(round(dpi * 11 / 72))
-    for number, line in enumerate(text_lines(seed, lines)):
-        pen.text((round(0.7 * dpi), round((0.7 + number * 10 / lines) * dpi)), line, font=font, fill=25)
+    font = ImageFont.load_default(dpi * points / 72)
+    for number, line in enumerate(text_lines(seed)):
+        pen.text((round(0.7 * dpi), round((0.7 + number * 10 / LINES) * dpi)), line, font=font, fill=25)
     if not grain:
         return sheet
     pixels = np.asarray(sheet).astype(np.int16)
@@ -45,14 +46,21 @@ def page_image(dpi: int, seed: int, *, grain: float, lines: int = 40) -> Image.I
 
 
 def scan(
-    dpi: int, pages: Sequence[int], *, grain: float = 25, quality: int = 85, turn: int = 0, half: bool = False
+    dpi: int,
+    pages: Sequence[int],
+    *,
+    grain: float = 25,
+    quality: int = 85,
+    points: float = 11,
+    turn: int = 0,
+    half: bool = False,
 ) -> bytes:
     """A PDF with one scanned page per seed; turned by `turn` degrees, or with its lower half missing."""
     written = io.BytesIO()
     canvas = Canvas(written, pagesize=A4, invariant=1)
     for seed in pages:
         jpeg = io.BytesIO()
-        page_image(dpi, seed, grain=grain).save(jpeg, "JPEG", quality=quality)
+        page_image(dpi, seed, grain=grain, points=points).save(jpeg, "JPEG", quality=quality)
         canvas.setPageRotation(turn)
         canvas.drawImage(ImageReader(jpeg), 0, 0, *A4)
         canvas.drawString(20, 20, f"page {seed}")

@@ -47,6 +47,7 @@ def test_keys_are_not_shown(tmp_path: Path) -> None:
         "RUNPOD_API_KEY": "rp_secret",
         "BUCKET_ACCESS_KEY_ID": "id_secret",
         "BUCKET_SECRET_ACCESS_KEY": "s3_secret",
+        "GLMOCR_PASSWORD": "pdf_secret",
         "BUCKET_NAME": "papers",
     }
     shown = repr(load(secrets, tmp_path / "none.toml"))

@@ -1,6 +1,5 @@
 """What several commands take, and the settings they share."""
 
-import os
 from collections.abc import Callable
 from functools import reduce
 from typing import Any, TypeAlias
@@ -13,8 +12,6 @@ from glmocr_runpod.contract import Options
 from glmocr_runpod.resume import DEFAULT_CONSENTS, Consent
 
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
-
-PASSWORD_VARIABLE = "GLMOCR_PASSWORD"  # noqa: S105 - where it is, not what it is
 
 _READING: tuple[Decorator, ...] = (
     click.option("--pages", help="Which pages, 1-based: 1-3,7,10-  [default: all]"),
@@ -90,5 +87,5 @@ def options_from(
         read_figures=read_figures,
         checkpoint=not no_checkpoint,
         transport=transport,
-        password=os.environ.get(PASSWORD_VARIABLE) or None,
+        password=load().glmocr_password or None,
     )
