@@ -99,7 +99,7 @@ def main() -> int:
         manifest = load_manifest(arguments.manifest)
         findings = list(examine(manifest))
     except (ModelError, HTTPError, OSError) as error:
-        print(f"lock-models: {error}", file=sys.stderr)
+        print("lock-models:", *str(error).split(), file=sys.stderr)
         return 1
     complete = _report(findings, manifest)
     if any(finding.problem for finding in findings):

@@ -128,7 +128,7 @@ def serving() -> Iterator[Account]:
     account = Account()
     server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(account))
     account.url = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     try:
         yield account
