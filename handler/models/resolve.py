@@ -1,6 +1,7 @@
 """Find a directory that holds a model, in the order its manifest entry gives."""
 
 import logging
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -49,7 +50,8 @@ def _stored(name: str, entry: ModelEntry, settings: Settings) -> Path | None:
 
 def _downloaded(name: str, entry: ModelEntry, settings: Settings) -> Path:
     volume = settings.runpod_volume_path
-    destination = store_path(volume_models(volume) if volume.is_dir() else settings.models_path, name, entry)
+    shared = volume.is_dir() and os.access(volume, os.W_OK)
+    destination = store_path(volume_models(volume) if shared else settings.models_path, name, entry)
     logger.info("%s (%.0f MB) is nowhere yet, downloading it to %s", name, entry.size / 1e6, destination)
     obtain_in_child(entry, destination)
     return destination

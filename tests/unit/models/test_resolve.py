@@ -64,12 +64,19 @@ def test_nowhere_means_download_to_the_volume(hub: Hub, places: dict[str, Path],
     assert len(hub.served) == 2
 
 
-def test_without_a_volume_it_goes_to_the_images_own_place(
-    hub: Hub, places: dict[str, Path], settings: Settings, tmp_path: Path
+@pytest.mark.parametrize("volume", ["absent", "read-only"])
+def test_without_a_volume_to_write_to_it_goes_to_the_images_own_place(
+    volume: str, places: dict[str, Path], settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    nowhere = settings.model_copy(update={"runpod_volume_path": tmp_path / "none"})
+    asked: list[Path] = []
+    monkeypatch.setattr(resolving, "obtain_in_child", lambda _, destination: asked.append(destination))
+    if volume == "absent":
+        settings = settings.model_copy(update={"runpod_volume_path": tmp_path / "none"})
+    else:
+        monkeypatch.setattr("os.access", lambda *_: False)
 
-    assert resolve("tiny", nowhere) == places["image"]
+    assert resolve("tiny", settings) == places["image"]
+    assert asked == [places["image"]]
     assert not (tmp_path / "none").exists()
 
 
