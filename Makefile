@@ -55,7 +55,7 @@ bench-quick: $(VENV)/.test ## The short scenarios once, about two minutes
 	$(BIN)/python -m bench --quick
 
 test-image: $(VENV)/.test ## Build the image on a stand-in base and let it serve a job (root, buildah, debootstrap)
-	$(BIN)/python -m pytest -n 0 -m image tests/image
+	$(BIN)/python -m pytest -n 0 -s -m image tests/image
 
 boot-image: $(VENV)/.test ## One job through the container IMAGE, on the embedded engine
 	scripts/boot-image $(IMAGE)
