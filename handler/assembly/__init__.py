@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from handler.assembly.blocks import comment, formula, heading, prose, table
 from handler.ledger import LOST
-from handler.schema import Furniture, Label, PageResult, PageStatus, Reason, RegionResult, RegionStatus
+from handler.schema import Furniture, Label, PageResult, PageStatus, Reason, RegionResult
 
 FURNITURE = frozenset({Label.HEADER, Label.FOOTER, Label.NUMBER, Label.HEADER_IMAGE, Label.FOOTER_IMAGE})
 """What repeats from page to page; Markdown keeps or drops it."""
@@ -81,7 +81,7 @@ def _region_blocks(page: int, region: RegionResult, number: str | None) -> Itera
         yield _formatted(region, number)
     if region.status in LOST or quarantined:
         yield comment(f"{place}: {region.status.value}", region.reason, region.message)
-    elif region.status is RegionStatus.SKIPPED and not region.figure:
+    elif region.reason is Reason.FIGURE_NOT_READ and not region.figure:
         yield comment(f"{place}: {region.status.value}", region.reason, None)
 
 

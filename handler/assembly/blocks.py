@@ -5,10 +5,17 @@ import re
 from handler.schema import Reason
 
 _FENCE = re.compile(r"^(```+|~~~+|\$\$(?=$))")
-_TABLE = re.compile(r"^\s*<table\b", re.MULTILINE)
+_TABLE = re.compile(r"^\s*<table[\s>]", re.MULTILINE)
 _BULLET = re.compile(r"^(\s*)[·•▪●]\s*")
 _TIGHT_NUMBER = re.compile(r"^(\s*\d{1,3}\.)(?=[^\W\d])")
 _LOOSE_MATHS = re.compile(r"(?<![\\$])\$ +([^$\n]*?[\\^_{=][^$\n]*?) *\$(?!\$)")
+_VERBATIM = re.compile(r"(`+[^`]*`+|\$[^$]+\$)")
+_MARKUP = re.compile(
+    "table|thead|tbody|tfoot|tr|td|th|caption|colgroup|col|div|p|br|hr|sub|sup|b|i|u|s|em|strong|small|big|del|ins|span|"
+    "font|center|img|a|ul|ol|li|dl|dt|dd|h[1-6]",
+    re.IGNORECASE,
+)
+_TAG = re.compile(r"<(?:!--|/?([A-Za-z][\w.:-]*))")
 _LIST_ITEM = re.compile(r"^\s*([-*+]|\d{1,3}[.)])\s")
 _HTML_TAG_LINE = re.compile(r"^\s*(</?[a-zA-Z][^<>]*>\s*)+$")
 _PIPE_ROW = re.compile(r"^\s*\|.*\|\s*$")
@@ -27,7 +34,7 @@ def comment(what: str, reason: Reason | None, message: str | None) -> str:
 
 def heading(text: str, level: int) -> str:
     """A heading, in one line, with one mark only."""
-    line = " ".join(_HEADING_MARK.sub("", text).split())
+    line = _visible(" ".join(_HEADING_MARK.sub("", text).split()))
     return f"{'#' * level} {line}"
 
 
@@ -82,7 +89,17 @@ def prose(text: str) -> str:
 def _tidy(line: str) -> str:
     """List marks that Markdown knows, and inline formulas without the inner blanks that keep them from being one."""
     line = _TIGHT_NUMBER.sub(r"\1 ", _BULLET.sub(r"\1- ", line))
-    return _LOOSE_MATHS.sub(r"$\1$", line).rstrip()
+    return _visible(_LOOSE_MATHS.sub(r"$\1$", line).rstrip())
+
+
+def _visible(line: str) -> str:
+    """What was printed in angle brackets, escaped: a browser would take it for markup and show nothing."""
+    parts = _VERBATIM.split(line)
+    return "".join(part if index % 2 else _TAG.sub(_escaped, part) for index, part in enumerate(parts))
+
+
+def _escaped(tag: re.Match[str]) -> str:
+    return tag[0] if _MARKUP.fullmatch(tag[1] or "") else f"\\{tag[0]}"
 
 
 def _separate(lines: list[str], line: str) -> None:

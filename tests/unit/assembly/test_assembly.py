@@ -72,6 +72,10 @@ def test_a_figure_that_was_neither_read_nor_cut_leaves_a_comment() -> None:
     assert write(page(skipped())) == "<!-- page 1, region 0 (image): skipped - figure_not_read -->\n"
 
 
+def test_an_area_in_which_no_text_was_seen_leaves_nothing() -> None:
+    assert write(page(region("Body."), skipped("", Reason.EMPTY_ANSWER))) == "Body.\n"
+
+
 def test_a_failed_page_leaves_a_comment() -> None:
     lost = page(number=3, status=PageStatus.FAILED, reason=Reason.RENDER_TIMEOUT, message="30 s")
     assert write(lost) == "<!-- page 3: not read - render_timeout - 30 s -->\n"
