@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from glmocr_runpod.contract import DocumentStatus, JobOutput, Page, Region
+from glmocr_runpod.contract import Artifact, DocumentStatus, JobOutput, Page, Region
 from glmocr_runpod.delivery import read_result
 from glmocr_runpod.disk import write_atomically
 from glmocr_runpod.errors import Degraded
@@ -58,6 +58,11 @@ class Document:
         """What the client did to carry the document: packed, divided, uploaded, shrunk."""
         steps = self.output.debug.get("client", {}).get("transport", [])
         return tuple(MappingProxyType(step) for step in steps)
+
+    @property
+    def absent(self) -> tuple[Artifact, ...]:
+        """Files of the result that could not be fetched from where the worker left them."""
+        return tuple(artifact for artifact in self.output.artifacts if artifact.data is None)
 
     def raise_if_degraded(self) -> None:
         """Raise `Degraded` unless every page and region is as good as it should be."""

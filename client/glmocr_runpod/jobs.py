@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from glmocr_runpod.contract import ErrorInfo
-from glmocr_runpod.delivery import read_result, receive
+from glmocr_runpod.delivery import read_result, receive, with_artifacts
 from glmocr_runpod.desk import LEASE_POLL_S, Desk, Job, leased, patiently
 from glmocr_runpod.effects import Flow, call, pause, send
 from glmocr_runpod.errors import (
@@ -179,7 +179,8 @@ def _store(desk: Desk, entry: Entry, output: Any) -> Flow[Entry]:
 
 
 def _keep(desk: Desk, entry: Entry, data: bytes) -> Flow[Entry]:
-    yield from call(lambda: desk.ledger.save(entry.key, data))
+    whole = yield from patiently(desk, entry.key, lambda: with_artifacts(data, desk.store))
+    yield from call(lambda: desk.ledger.save(entry.key, whole))
     stored = _write(desk, entry, Stage.STORED)
     desk.observer(Finished(entry.key, stored.execution_ms))
     return stored

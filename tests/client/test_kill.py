@@ -3,10 +3,11 @@
 from pathlib import Path
 
 import pytest
+from glmocr_runpod.errors import Exit
 from glmocr_runpod.resume import Stage
 
 from emulator.faults import Fault, FaultKind
-from tests.client.killing import POST_S, Instant, kill_and_call_again, slowly
+from tests.client.killing import POST_S, Instant, jobs_of, kill_and_call_again, parse, slowly
 from tests.client.rig import Rig
 
 
@@ -17,3 +18,14 @@ def test_killed_and_called_again(rig: Rig, tmp_path: Path, stage: Stage) -> None
     rig.do(lambda: rig.emulator.faults.add(Fault(FaultKind.DELAY, "run", delay_s=POST_S, times=1)))
     with rig.worker(slowly):
         assert kill_and_call_again(rig, document, tmp_path / "out", Instant(stage, 0.05)) == stage
+
+
+def test_several_clients_at_once_share_one_job(rig: Rig, tmp_path: Path) -> None:
+    document = tmp_path / "document.pdf"
+    document.write_bytes(b"%PDF-1.7")
+    with rig.worker(slowly):
+        clients = [parse(rig, document, tmp_path / f"out-{number}") for number in range(4)]
+        assert [client.wait(60) for client in clients] == [Exit.DEGRADED] * 4
+    for client in clients:
+        client.communicate()
+    assert jobs_of(rig, document) == 1

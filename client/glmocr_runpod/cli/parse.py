@@ -116,6 +116,9 @@ def _show(results: list[Done], as_json: bool) -> None:
 
 
 def _complain(result: Done) -> None:
+    if result.document is not None and result.document.absent:
+        keys = ", ".join(str(artifact.key) for artifact in result.document.absent)
+        ERR.print(f"{result.name}: could not be fetched, configure the storage: {keys}", markup=False)
     if result.error is not None:
         reference = f" [{result.error.reference[:12]}]" if result.error.reference else ""
         ERR.print(f"{result.name}: {result.error.code}: {result.error.message}{reference}", markup=False)

@@ -1,0 +1,64 @@
+"""A document: typed, saved whole, and honest about what it lacks."""
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from glmocr_runpod import Document
+from glmocr_runpod.errors import Degraded, Undelivered
+
+from tests.contract.golden_files import golden, golden_text
+
+
+def document(**changes: Any) -> Document:
+    return Document.from_json("contract.pdf", json.dumps(copy.deepcopy(golden("inline")) | changes).encode())
+
+
+def test_typed() -> None:
+    read = document()
+    assert [page.page for page in read.pages] == [1, 2, 3, 10]
+    assert read.regions[0].text == "Agreement \U0001f600"
+    assert read.markdown.startswith("# Agreement")
+    assert read.transport == ()
+
+
+def test_saved_files(tmp_path: Path) -> None:
+    paths = document().save(tmp_path)
+    assert [path.relative_to(tmp_path).as_posix() for path in paths] == [
+        "figures/page-1-region-1.png",
+        "contract.md",
+        "contract.json",
+    ]
+    assert json.loads(paths[-1].read_text()) == golden("inline")
+    assert paths[0].read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("name", ["../../evil.png", "/etc/evil.png", "..\\evil.png", "a/../../evil.png"])
+def test_nothing_is_written_outside(tmp_path: Path, name: str) -> None:
+    wire = copy.deepcopy(golden("inline"))
+    wire["artifacts"][0]["name"] = name
+    out = tmp_path / "in" / "out"
+    for path in document(**wire).save(out):
+        assert path.resolve().is_relative_to(out.resolve())
+
+
+def test_a_figure_that_does_not_match_its_digest_is_not_written(tmp_path: Path) -> None:
+    wire = copy.deepcopy(golden("inline"))
+    wire["artifacts"][0]["sha256"] = "0" * 64
+    assert len(document(**wire).save(tmp_path)) == 2
+
+
+def test_degraded() -> None:
+    with pytest.raises(Degraded, match="partial, 2 pages or regions are degraded; page 3: token_limit"):
+        document().raise_if_degraded()
+    with pytest.raises(Degraded, match="complete, 1 pages"):
+        document(status="complete", degraded={"count": 1, "items": []}).raise_if_degraded()
+    document(status="complete", degraded={"count": 0, "items": []}).raise_if_degraded()
+
+
+@pytest.mark.parametrize("data", [b"", b"[]", b"{}", b'{"status": 1}', golden_text("progress").encode(), b"\xff"])
+def test_what_is_no_result(data: bytes) -> None:
+    with pytest.raises(Undelivered, match="contract version 1"):
+        Document.from_json("x", data)
