@@ -1,13 +1,17 @@
 import json
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from handler.errors import ModelError
+from handler.engine.gpu import Gpu
+from handler.errors import GateError, ModelError
 from handler.geometry import PixelBox
-from handler.layout.pp_doclayout_v3 import PPDocLayoutV3, checkpoint_labels
+from handler.layout.pp_doclayout_v3 import PPDocLayoutV3, checkpoint_labels, choose_device
 from handler.schema import Label
+from handler.settings import Settings
 
 
 class Detector:
@@ -51,3 +55,44 @@ def test_a_checkpoint_without_names_is_refused_since_nothing_would_be_found(tmp_
 def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="id2label"):
         checkpoint_labels(tmp_path)
+
+
+CARD = Gpu(0, "RTX 4090", (8, 9), 24564, 24000, "550.1", (12, 4))
+
+
+@pytest.fixture
+def torch(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """Says whether it can use a GPU; the real one is 4 GB."""
+    stand_in = SimpleNamespace(
+        __version__="2.11.0", version=SimpleNamespace(cuda="12.9"), cuda=SimpleNamespace(is_available=lambda: False)
+    )
+    monkeypatch.setitem(sys.modules, "torch", stand_in)
+    return stand_in
+
+
+def see(monkeypatch: pytest.MonkeyPatch, *gpus: Gpu) -> None:
+    monkeypatch.setattr("handler.layout.pp_doclayout_v3.visible_gpus", lambda mask: gpus)
+
+
+def test_the_gpu_is_used_where_torch_can(torch: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
+    see(monkeypatch, CARD)
+    torch.cuda.is_available = lambda: True
+    assert choose_device(Settings()) == "cuda"
+    assert choose_device(Settings(layout_device="cuda:1")) == "cuda:1"
+    assert choose_device(Settings(layout_device="cpu")) == "cpu"
+
+
+def test_a_gpu_that_torch_cannot_use_ends_the_boot(torch: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
+    see(monkeypatch, CARD)
+    with pytest.raises(GateError, match=r"needs CUDA 12\.9, there is driver 550\.1 \(CUDA 12\.4\).*LAYOUT_DEVICE=cpu"):
+        choose_device(Settings())
+    assert choose_device(Settings(layout_device="cpu")) == "cpu"
+
+
+def test_a_machine_without_a_gpu_uses_the_cpu_unless_told_otherwise(
+    torch: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    see(monkeypatch)
+    assert choose_device(Settings()) == "cpu"
+    with pytest.raises(GateError, match="there is no driver"):
+        choose_device(Settings(layout_device="cuda"))
