@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -65,8 +66,8 @@ class Chain:
         """The engine's load at the last sample."""
         return self._monitor.load if self._monitor is not None else None
 
-    def engine_report(self) -> dict[str, JsonValue]:
-        """For `debug.engine`."""
+    def engine_report(self, seconds: float) -> dict[str, JsonValue]:
+        """For `debug.engine`; its occupancy is that of the last `seconds`."""
         facts, load = self.engine.facts, self.load()
         report: dict[str, JsonValue] = {
             "name": facts.name,
@@ -87,9 +88,9 @@ class Chain:
                 "retractions": load.retractions,
             }
         if self._monitor is not None:
-            report["occupancy"] = self._monitor.occupancy()
+            report["occupancy"] = self._monitor.occupancy(time.monotonic() - seconds)
         if not self.engine.alive():
-            report |= self.starting.report()
+            report |= self.starting.last_words()
         return report
 
     def checkpoints(self, volume: Volume | None) -> Checkpoints:
@@ -117,7 +118,7 @@ def open_chain(
         facts = engine.facts
         with report.step("gates"):
             gates = fitness.engine_gates(facts, settings.engine_model, starting)
-            report.found({"gates": fitness.as_json(asyncio.run(fitness.run(gates)))})
+            report.found({"start": starting.described(), "gates": fitness.as_json(asyncio.run(fitness.run(gates)))})
         slots = RegionSlots(facts.slots, fixed=settings.regions_in_flight)
         layout = LayoutRunner(detector)
         reader = Reader(engine, ReadingPolicy(ceiling=settings.ocr_max_tokens), slots)

@@ -53,13 +53,16 @@ class JobLines(logging.Handler):
 
 
 class DebugReport:
-    """Puts `debug` together from what the boot found and what the job did."""
+    """Puts `debug` together from what the boot found and what the job did.
+
+    `engine`: what it is and what it had to do in the last so many seconds, those of the job.
+    """
 
     def __init__(
         self,
         boot: Mapping[str, JsonValue],
         lines: JobLines,
-        engine: Callable[[], Mapping[str, JsonValue]],
+        engine: Callable[[float], Mapping[str, JsonValue]],
         engine_load: Callable[[], EngineLoad | None],
     ) -> None:
         self._boot = boot
@@ -71,7 +74,7 @@ class DebugReport:
         """`{boot, engine, stages, log}`; `boot` holds timings, gates, patches, GPU and settings without secrets."""
         return {
             "boot": dict(self._boot),
-            "engine": dict(self._engine()),
+            "engine": dict(self._engine(stages.wall)),
             "stages": stages.report(),
             "log": self._lines.of(job_id),
         }

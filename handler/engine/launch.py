@@ -70,16 +70,18 @@ class EngineBoot:
         """The GPUs it may use, as they are now."""
         return visible_gpus(self._settings.cuda_visible_devices)
 
-    def report(self) -> dict[str, JsonValue]:
-        """For `debug`: how the engine was started and what it printed last."""
+    def described(self) -> dict[str, JsonValue]:
+        """For `debug.boot`: how the engine was started, and on what."""
         if self.server is None or self.command is None:
             return {"url": self._url}
-        return {
-            "profile": self.command.profile,
-            "argv": list(self.server.argv),
-            "exit_code": self.server.exit_code(),
-            "tail": list(self.server.tail(TAIL_LINES)),
-        }
+        gpus: list[JsonValue] = [gpu.as_json() for gpu in self.gpus()]
+        return {"profile": self.command.profile, "argv": list(self.server.argv), "gpus": gpus}
+
+    def last_words(self) -> dict[str, JsonValue]:
+        """For `debug.engine` once the engine is gone."""
+        if self.server is None:
+            return {}
+        return {"exit_code": self.server.exit_code(), "tail": list(self.server.tail(TAIL_LINES))}
 
     async def _until_ready(self) -> HttpEngine:
         timeout_s = self._settings.engine_start_timeout_s

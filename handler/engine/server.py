@@ -62,7 +62,7 @@ class EngineServer:
         log: logging.Logger,
         *,
         secret: str | None = None,
-        grace_s: float = 10.0,
+        grace_s: float = 5.0,
     ) -> None:
         self.argv = tuple(argv)
         self.port = port

@@ -57,8 +57,9 @@ async def test_five_pages_then_a_killed_scheduler(worker: Worker, five_pages: Pa
         print(await client_parse(real, five_pages, tmp_path / "out"))
         result = json.loads((tmp_path / "out" / "five.json").read_text())
         assert [page["page"] for page in result["pages"]] == [1, 2, 3, 4, 5]
-        assert {page["status"] for page in result["pages"]} <= {"ok", "partial"}
-        assert all(page["regions"] for page in result["pages"])
+        regions = [region for page in result["pages"] for region in page["regions"]]
+        assert len(regions) >= 5
+        assert all(region["requests"] and region["finish_reason"] for region in regions)
         assert result["produced_by"]["engine_version"] == "0.5.17"
         assert result["debug"]["boot"]["gates"]["KV pool"]["found"] == "32768 >= 8192 tokens"
         assert {patch["outcome"] for patch in result["debug"]["boot"]["patches"]} <= {"applied", "not needed"}

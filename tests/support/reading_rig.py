@@ -74,7 +74,7 @@ def reading_rig(
             VolumeStorage(volume.results, volume.root) if volume else None,
             S3Storage(bucket, str(settings.bucket_name)) if bucket else None,
         ),
-        debug=DebugReport({"settings": dict(settings.public())}, lines, lambda: {"name": "fake"}, _no_load),
+        debug=DebugReport({"settings": dict(settings.public())}, lines, lambda seconds: {"name": "fake"}, _no_load),
         progress_to=lambda event: _swallow,
         golden_page=_no_golden_page,
         housekeeper=Housekeeper(volume, settings),

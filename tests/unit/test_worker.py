@@ -68,7 +68,7 @@ class Bench:
         self.worker = Worker(
             documents=self.documents,  # type: ignore[arg-type]
             deliverer=Deliverer(None, None),
-            debug=DebugReport({"worker": "0"}, self.lines, lambda: {"name": "fake"}, lambda: EngineLoad(3, 4)),
+            debug=DebugReport({"worker": "0"}, self.lines, lambda seconds: {"name": "fake"}, lambda: EngineLoad(3, 4)),
             progress_to=lambda event: self._send,
             golden_page=self._golden,
             housekeeper=Housekeeper(None, Settings()),

@@ -31,8 +31,10 @@ def test_it_returns_at_once_and_the_engine_answers_when_waited_for(settings: Set
         engine = boot.wait_ready()
         assert engine.facts.version == "0.5.23"
         assert engine.alive()
-        assert boot.report()["profile"] == "small"
+        assert boot.described()["profile"] == "small"
+        assert boot.last_words()["exit_code"] is None
     assert not engine.alive()
+    assert boot.last_words()["exit_code"] == 0
 
 
 def test_out_of_memory_is_answered_by_one_smaller_try(settings: Settings) -> None:
