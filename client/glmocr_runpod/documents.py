@@ -11,7 +11,7 @@ from glmocr_runpod.contract import JsonObject, Options
 from glmocr_runpod.desk import Desk, Job, leased
 from glmocr_runpod.document import Document
 from glmocr_runpod.effects import Flow, Together, send
-from glmocr_runpod.errors import ClientError, ConfigError, JobFailed, SourceError
+from glmocr_runpod.errors import ClientError, ConfigError, JobFailed, SourceError, TooLarge
 from glmocr_runpod.identity import content_key, job_key
 from glmocr_runpod.jobs import cancel, run_job, secure
 from glmocr_runpod.kit import Kit
@@ -67,7 +67,7 @@ def read_known(reader: Reader, plan: Plan) -> Flow[Document]:
 
 def look_at_known(reader: Reader, plan: Plan) -> Flow[bool]:
     """Whether every job of the document has ended, with a result or without."""
-    for part in plan.parts:
+    for part in plan.sent:
         entry = reader.desk.ledger.get(reader.key(part.content_key))
         if entry is not None and entry.stage is Stage.SUBMITTED:
             look = read_status((yield from send(status_request(entry.job_id or ""))))
@@ -81,7 +81,7 @@ def look_at_known(reader: Reader, plan: Plan) -> Flow[bool]:
 def cancel_known(reader: Reader, plan: Plan) -> Flow[list[Entry]]:
     """Stop the document's jobs that are with the platform."""
     entries = []
-    for part in plan.parts:
+    for part in plan.sent:
         entry = reader.desk.ledger.get(reader.key(part.content_key))
         if entry is not None and entry.stage is Stage.SUBMITTED:
             entry = yield from cancel(reader.desk, entry)
@@ -117,7 +117,7 @@ def load_plan(desk: Desk, key: str) -> Plan | None:
 
 def _bytes_missing(reader: Reader, plan: Plan) -> bool:
     """Whether a part that may still have to be sent was removed from the state directory."""
-    for part in plan.parts:
+    for part in plan.sent:
         entry = reader.desk.ledger.get(reader.key(part.content_key))
         done = entry is not None and entry.stage in (Stage.SUBMITTED, Stage.STORED)
         if part.kept and not done and reader.desk.ledger.load(part.digest) is None:
@@ -150,7 +150,7 @@ def _all(reader: Reader, flows: Sequence[Flow[Any]]) -> Flow[list[Any]]:
 def _settled(plan: Plan, outcomes: Sequence[bytes | ClientError]) -> list[PartResult]:
     """What each part brought. A failure of the worker costs its pages, anything else is raised: calling again helps."""
     results = []
-    for part, outcome in zip(plan.parts, outcomes, strict=True):
+    for part, outcome in zip(plan.parts, _with_unsent(plan, outcomes), strict=True):
         if isinstance(outcome, JobFailed):
             results.append(PartResult(part, None, outcome))
         elif isinstance(outcome, ClientError):
@@ -161,6 +161,15 @@ def _settled(plan: Plan, outcomes: Sequence[bytes | ClientError]) -> list[PartRe
         assert results[0].failure is not None
         raise results[0].failure
     return results
+
+
+def _with_unsent(plan: Plan, outcomes: Sequence[bytes | ClientError]) -> list[bytes | ClientError]:
+    """An outcome for every part: those that nothing carries were no jobs."""
+    sent = iter(outcomes)
+    return [
+        JobFailed(part.why, worker_code=TooLarge.code) if part.carry is Carry.NONE else next(sent)
+        for part in plan.parts
+    ]
 
 
 def _whole_document(plan: Plan) -> JsonObject:
@@ -186,7 +195,7 @@ def _account(plan: Plan, entries: Sequence[Entry | None]) -> JsonObject:
 
 def _jobs(reader: Reader, plan: Plan, options: Options, source: Source | None) -> list[Job]:
     upload = _Upload(reader.uploader)
-    return [_job(reader, plan, part, options, source, upload) for part in plan.parts]
+    return [_job(reader, plan, part, options, source, upload) for part in plan.sent]
 
 
 def _job(reader: Reader, plan: Plan, part: Part, options: Options, source: Source | None, upload: "_Upload") -> Job:

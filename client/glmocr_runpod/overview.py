@@ -27,7 +27,7 @@ def overviews(ledger: Ledger) -> list[Overview]:
     found = []
     for reference, data in ledger.plans():
         plan = msgspec.json.decode(data, type=Plan)
-        jobs = [entries[i] for part in plan.parts for i in by_content.get(part.content_key, [])]
+        jobs = [entries[i] for part in plan.sent for i in by_content.get(part.content_key, [])]
         found.append(
             Overview(
                 reference=reference,

@@ -13,6 +13,8 @@ class Carry(StrEnum):
     GZIP = "gzip"
     UPLOAD = "upload"
     URL = "url"
+    NONE = "none"
+    """No way carries it; its pages are `failed` in the result, with the reason."""
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,6 +30,8 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     """The original number of each page, where the part is a file of its own; None where numbers need no change."""
     covers: tuple[int, ...] = ()
     """The original pages this part answers for; empty when not counted."""
+    why: str = ""
+    """Why nothing carries it."""
     kept: bool = False
     """Its bytes are kept in the ledger: they are not the document's."""
 
@@ -52,6 +56,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     steps: tuple[TransportStep, ...] = ()
     page_count: int | None = None
     """Of the whole document, where the client can count."""
+
+    @property
+    def sent(self) -> tuple[Part, ...]:
+        """The parts that are jobs."""
+        return tuple(part for part in self.parts if part.carry is not Carry.NONE)
 
     @property
     def whole(self) -> bool:

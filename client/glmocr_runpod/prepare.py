@@ -137,9 +137,9 @@ def _cut(work: _Work, numbers: Sequence[int]) -> list[Part]:
         if carry is None and len(chosen) > 1:
             waiting[:0] = chunks(chosen, -(-len(chosen) // 2))
             continue
-        if carry is None:
-            data, carry = _shrunk(work, data, chosen[0])
-        parts.append(_kept(work, data, carry, chosen))
+        parts.append(_single(work, data, chosen[0]) if carry is None else _kept(work, data, carry, chosen))
+    if all(part.carry is Carry.NONE for part in parts):
+        raise _too_large(work, parts[0].why)
     return parts
 
 
@@ -163,19 +163,22 @@ def _file_of(work: _Work, chosen: Sequence[int]) -> bytes:
     return data
 
 
-def _shrunk(work: _Work, data: bytes, page: int) -> tuple[bytes, Carry]:
-    """One page that is over the limit by itself."""
+def _single(work: _Work, data: bytes, page: int) -> Part:
+    """One page that is over the limit by itself: shrunk, or left out of what is sent and told in the result."""
     if work.kit.shrinker is None:
-        work.note("ghostscript", f"page {page} needs it: {work.kit.shrinker_missing}", loud=True)
-        raise _too_large(work, f"page {page} alone is over the limit")
-    limit = (work.kit.body_limit - ROOM) * 3 // 4
-    result = work.kit.shrinker(data, limit)
+        return _unsent(work, page, f"page {page} needs Ghostscript: {work.kit.shrinker_missing}")
+    result = work.kit.shrinker(data, (work.kit.body_limit - ROOM) * 3 // 4)
     if result.dpi is None:
-        work.note("ghostscript", f"page {page} kept as it is: {result.reason}", loud=True)
-        raise _too_large(work, f"page {page} alone is over the limit")
+        return _unsent(work, page, f"page {page} kept as it is: {result.reason}")
     detail = f"page {page} resampled to {result.dpi} DPI: {result.reason}"
     work.note("ghostscript", detail, loud=True, dpi=result.dpi, page=page, bytes=len(result.data))
-    return result.data, Carry.INLINE
+    return _kept(work, result.data, Carry.INLINE, (page,))
+
+
+def _unsent(work: _Work, page: int, why: str) -> Part:
+    work.note("ghostscript", why, loud=True, page=page)
+    why = f"page {page} alone is over the limit ({why})"
+    return Part(content_key="", digest="", carry=Carry.NONE, pages=None, numbers=(page,), covers=(page,), why=why)
 
 
 def _kept(work: _Work, data: bytes, carry: Carry, chosen: Sequence[int]) -> Part:

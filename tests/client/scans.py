@@ -5,6 +5,7 @@ import random
 from collections.abc import Sequence
 
 import numpy as np
+import pypdfium2
 from PIL import Image, ImageDraw, ImageFont
 from reportlab.lib.utils import ImageReader
 from reportlab.pdfgen.canvas import Canvas
@@ -69,6 +70,16 @@ def scan(
             canvas.rect(0, 0, A4[0], A4[1] / 2, stroke=0, fill=1)
         canvas.showPage()
     canvas.save()
+    return written.getvalue()
+
+
+def joined(*files: bytes) -> bytes:
+    """The pages of several PDFs in one."""
+    whole = pypdfium2.PdfDocument.new()
+    for file in files:
+        whole.import_pages(pypdfium2.PdfDocument(file))
+    written = io.BytesIO()
+    whole.save(written)
     return written.getvalue()
 
 

@@ -162,6 +162,26 @@ def test_a_single_page_over_the_limit_is_shrunk(rig: Rig, scan: bytes) -> None:
         ({"shrinker": lambda data, limit: Shrunk(data, None, "page 1 changed")}, "page 1 changed"),
     ],
 )
+def test_a_page_that_nothing_carries_is_a_failed_page(rig: Rig, kit: dict[str, object], said: str) -> None:
+    mixed = scans.joined(scans.scan(40, [1, 2], grain=15), scans.scan(150, [3]), scans.scan(40, [4], grain=15))
+    reading = Reading()
+    with client(rig, body_limit=len(mixed) // 2, **kit) as one, rig.worker(reading):
+        document = one.parse(mixed, name="mixed.pdf")
+        assert one.parse(mixed, name="mixed.pdf").pages == document.pages
+    assert [page.status for page in document.pages] == ["ok", "ok", "failed", "ok"]
+    assert said in (document.pages[2].message or "")
+    assert [item.page for item in document.output.degraded.items] == [3]
+    assert any(said in step["detail"] for step in document.transport)
+    assert sum(len(page_texts(part)) for part in reading.sent) == 3
+
+
+@pytest.mark.parametrize(
+    ("kit", "said"),
+    [
+        ({"shrinker_missing": "the gs program is not installed"}, "gs program is not installed"),
+        ({"shrinker": lambda data, limit: Shrunk(data, None, "page 1 changed")}, "page 1 changed"),
+    ],
+)
 def test_what_cannot_be_carried_says_why_and_is_not_sent(rig: Rig, kit: dict[str, object], said: str) -> None:
     large = scans.scan(100, [1])
     with client(rig, body_limit=len(large), **kit) as one, pytest.raises(TooLarge, match=said) as caught:
