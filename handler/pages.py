@@ -28,7 +28,6 @@ from handler.schema import (
     Reason,
     RegionOrigin,
     RegionResult,
-    RegionStatus,
     Usage,
 )
 from handler.stages import Stage, Stages
@@ -149,6 +148,7 @@ class _PageTask:
                 self._recut(prepared.image.angle, region, reservation),
                 ceiling=self.options.ceiling,
                 read_figures=self.options.read_figures,
+                suspected=region.origin is RegionOrigin.RECOVERED,
             )
             for region, cut in zip(prepared.regions, prepared.cuts, strict=True)
         ]
@@ -208,8 +208,6 @@ class _PageTask:
     def _region(
         self, index: int, planned: PlannedRegion, reading: Reading, image: PageImage, has_figure: bool
     ) -> RegionResult:
-        if planned.origin is RegionOrigin.RECOVERED and reading.reason is Reason.EMPTY_ANSWER:
-            reading = replace(reading, status=RegionStatus.SKIPPED, message="no text is seen in this area with ink")
         return RegionResult(
             index=index,
             label=planned.label,

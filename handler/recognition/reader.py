@@ -51,8 +51,10 @@ class Reader:
         *,
         ceiling: int | None,
         read_figures: bool,
+        suspected: bool = False,
     ) -> Reading:
-        """Read one region. `recut` cuts it again, changed; `ceiling` None means the policy's.
+        """Read one region. `recut` cuts it again, changed; `ceiling` None means the policy's; `suspected`: only its ink
+        suggests that there may be text.
 
         Raises `EngineUnavailable` when the engine is gone. All other trouble is in the reading.
         """
@@ -66,7 +68,7 @@ class Reader:
                 "", RegionStatus.FAILED, reason=Reason.CROP_FAILED, message="the region could not be cut out"
             )
         most = self._policy.ceiling if ceiling is None else ceiling
-        asked = Asked(region, task, cut.ink, cut.contrast)
+        asked = Asked(region, task, cut.ink, cut.contrast, suspected)
         reading = await self._read_cut(cut, asked, most, self._policy.repetition_penalty)
         if reading.reason is not Reason.REPETITION:
             return reading

@@ -38,6 +38,8 @@ class Asked:
     task: Task
     ink: float
     contrast: float
+    suspected: bool = False
+    """Only its ink suggests that there may be text: a shadow or a stroke need not hold any."""
 
     @property
     def has_ink(self) -> bool:
@@ -47,7 +49,7 @@ class Asked:
     @property
     def must_have_text(self) -> bool:
         """Whether an empty answer is a failure; a picture need not hold text."""
-        return self.has_ink and self.label not in FIGURES
+        return self.has_ink and not self.suspected and self.label not in FIGURES
 
 
 def judge(answer: Answer, asked: Asked) -> Reading:
@@ -89,6 +91,8 @@ def _verdict(answer: Answer, asked: Asked) -> tuple[RegionStatus, Reason | None,
     if not text.strip():
         if asked.must_have_text:
             return RegionStatus.FAILED, Reason.EMPTY_ANSWER, "the engine said nothing about a region with ink"
+        if asked.suspected:
+            return RegionStatus.SKIPPED, Reason.EMPTY_ANSWER, "no text is seen in this area with ink"
         return RegionStatus.OK, None, None
     if not asked.has_ink:
         return RegionStatus.SKIPPED, Reason.TEXT_WITHOUT_INK, "the region has no ink; the text is likely invented"

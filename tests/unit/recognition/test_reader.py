@@ -25,6 +25,7 @@ async def read(
     recut: Cut | RenderFailure = RECUT,
     ceiling: int | None = None,
     read_figures: bool = False,
+    suspected: bool = False,
 ) -> Reading:
     async def cut_again() -> Cut:
         if isinstance(recut, RenderFailure):
@@ -35,7 +36,7 @@ async def read(
     slots = RegionSlots(4)
     asker = Asker(engine, slots, POLICY.patience, clock=clock, sleep=clock.sleep)
     reader = Reader(engine, POLICY, slots, asker=asker)
-    return await reader.read(label, cut, cut_again, ceiling=ceiling, read_figures=read_figures)
+    return await reader.read(label, cut, cut_again, ceiling=ceiling, read_figures=read_figures, suspected=suspected)
 
 
 @pytest.mark.parametrize(
@@ -115,6 +116,11 @@ async def test_the_context_holds_for_both_requests() -> None:
 async def test_an_empty_answer_is_asked_for_once_more() -> None:
     reading = await read(scripted(stop(""), stop("there it is")))
     assert (reading.text, reading.status, reading.requests) == ("there it is", RegionStatus.OK, 2)
+
+
+async def test_an_area_that_only_its_ink_suggests_is_asked_for_once() -> None:
+    reading = await read(scripted(stop("")), suspected=True)
+    assert (reading.status, reading.reason, reading.requests) == (RegionStatus.SKIPPED, Reason.EMPTY_ANSWER, 1)
 
 
 @pytest.mark.parametrize(

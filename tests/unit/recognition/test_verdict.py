@@ -29,6 +29,7 @@ def said(text: str, finish_reason: str = "stop", failure: Reason | None = None) 
         (said("", "length"), TEXT, FAILED, Reason.EMPTY_ANSWER),
         (said(""), EMPTY_PAPER, OK, None),
         (said(""), PICTURE, OK, None),
+        (said(""), replace(TEXT, suspected=True), SKIPPED, Reason.EMPTY_ANSWER),
         (said("invented prose"), EMPTY_PAPER, SKIPPED, Reason.TEXT_WITHOUT_INK),
         (said("Text Recognition:"), TEXT, FAILED, Reason.PROMPT_ECHO),
         (said("Text Recognition: Text Recognition:\n"), TEXT, FAILED, Reason.PROMPT_ECHO),
