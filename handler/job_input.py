@@ -1,6 +1,7 @@
 """From what the platform hands over to a `JobInput`, with a clear word on what is wrong."""
 
 import difflib
+import reprlib
 from typing import Any
 
 from pydantic import ValidationError
@@ -23,6 +24,8 @@ def parse_input(value: object) -> JobInput:
     except ValidationError as error:
         # JSON numbers that stand for text and the like are told, never guessed.
         raise InputError("; ".join(_complaint(e["loc"], e["msg"], e["input"]) for e in error.errors())) from None
+    except RecursionError:
+        raise InputError("input is nested too deeply") from None
     _one_source(job)
     return job
 
@@ -50,4 +53,5 @@ def _complaint(loc: tuple[int | str, ...], message: str, value: object) -> str:
     name = ".".join(map(str, loc)) or "input"
     if loc and loc[0] in (*SOURCE_KEYS, "password"):
         return f"{name}: {message}"
-    return f"{name}: {message} (got {repr(value)[:SHOWN_VALUE]})"
+    # Bounded in depth as well: a plain repr of 5000 nested lists ends in a RecursionError.
+    return f"{name}: {message} (got {reprlib.repr(value)[:SHOWN_VALUE]})"

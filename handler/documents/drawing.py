@@ -71,9 +71,15 @@ def _draw_first(job: PageJob) -> Drawn:
         second = _other_reading(job, drawn, target)
     if second is not None:
         return second
-    if white and (tell_of_loss(complaints) or not opened.white_by_right(job.page - 1)):
+    if white and not _white_by_right(opened, job.page - 1, complaints):
         raise RenderFailure(Reason.PAGE_DAMAGED, f"both engines draw a white page: {_first(complaints)}")
     return drawn
+
+
+def _white_by_right(opened: MuPdf, page: int, complaints: tuple[str, ...]) -> bool:
+    if tell_of_loss(complaints) or (complaints and opened.has_pictures(page)):
+        return False
+    return opened.white_by_right(page)
 
 
 def _other_reading(job: PageJob, first: Drawn, target: MappedPage) -> Drawn | None:
