@@ -62,31 +62,28 @@ class _Current(threading.local):
 _current = _Current()
 
 
-class _Watched(HTTPConnection):
-    """Tells the request's watch which socket it uses, new or kept alive."""
+class _Watching:
+    """Tells the request's watch which socket a connection uses, new or kept alive."""
+
+    sock: socket.socket | None
 
     def connect(self) -> None:
-        super().connect()
-        _watch(self.sock)
+        super().connect()  # type: ignore[misc]  # beside an HTTPConnection
+        self._tell()
 
     def request(self, *args: Any, **kwargs: Any) -> None:
-        _watch(self.sock)
-        super().request(*args, **kwargs)
+        self._tell()
+        super().request(*args, **kwargs)  # type: ignore[misc]
+
+    def _tell(self) -> None:
+        if _current.watch is not None:
+            _current.watch.add(self.sock)
 
 
-class _WatchedTls(HTTPSConnection):
-    def connect(self) -> None:
-        super().connect()
-        _watch(self.sock)
-
-    def request(self, *args: Any, **kwargs: Any) -> None:
-        _watch(self.sock)
-        super().request(*args, **kwargs)
+class _Watched(_Watching, HTTPConnection): ...
 
 
-def _watch(sock: socket.socket | None) -> None:
-    if _current.watch is not None:
-        _current.watch.add(sock)
+class _WatchedTls(_Watching, HTTPSConnection): ...
 
 
 class _Pool(HTTPConnectionPool):

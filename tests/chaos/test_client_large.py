@@ -1,33 +1,18 @@
 """A 39 MB, 60-page scan goes through without loss by dividing it; the same as one page by Ghostscript."""
 
-import hashlib
 import sys
 from pathlib import Path
 
-import pypdfium2
-import pypdfium2.raw
 import pytest
 from glmocr_runpod import Client
 from glmocr_runpod.shrink import ghostscript
 
 from tests.client import scans
-from tests.client.reading import Reading, page_texts
+from tests.client.reading import Reading, page_texts, streams
 from tests.client.rig import emulated
 
 SIZE = 39_000_000
 PAGES = 60
-
-
-def streams(data: bytes) -> list[str]:
-    """The digest of every picture's bytes as they stand in the file."""
-    document = pypdfium2.PdfDocument(data)
-    found = [
-        hashlib.sha256(bytes(picture.get_data(decode_simple=False))).hexdigest()
-        for page in document
-        for picture in page.get_objects(filter=[pypdfium2.raw.FPDF_PAGEOBJ_IMAGE])
-    ]
-    document.close()
-    return found
 
 
 @pytest.mark.chaos

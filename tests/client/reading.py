@@ -1,10 +1,11 @@
 """A worker's double that reads PDFs: one region per page with the page's own text."""
 
 import copy
-from pathlib import Path
+import hashlib
 from typing import Any
 
 import pypdfium2
+import pypdfium2.raw
 from glmocr_runpod.identity import sha256
 
 from emulator.jobs import Job
@@ -18,9 +19,8 @@ from tests.contract.golden_files import golden
 class Reading:
     """Answers with what the pages say, and keeps what it was sent."""
 
-    def __init__(self, shelf: Path | None = None) -> None:
+    def __init__(self) -> None:
         self.sent: list[bytes] = []
-        self._shelf = shelf
 
     async def __call__(self, job: Job) -> dict[str, Any]:
         data = self._document(job.input)
@@ -61,3 +61,15 @@ def page_texts(data: bytes) -> list[str]:
     texts = [page.get_textpage().get_text_bounded().strip() for page in document]
     document.close()
     return texts
+
+
+def streams(data: bytes) -> list[str]:
+    """The digest of every picture's bytes as they stand in the file."""
+    document = pypdfium2.PdfDocument(data)
+    found = [
+        hashlib.sha256(bytes(picture.get_data(decode_simple=False))).hexdigest()
+        for page in document
+        for picture in page.get_objects(filter=[pypdfium2.raw.FPDF_PAGEOBJ_IMAGE])
+    ]
+    document.close()
+    return found

@@ -4,8 +4,6 @@ import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
-import pypdfium2
-import pypdfium2.raw
 import pytest
 from glmocr_runpod import Client, Options
 from glmocr_runpod.errors import JobFailed, TooLarge
@@ -14,7 +12,7 @@ from glmocr_runpod.shrink import Shrunk
 
 from handler.schema import ErrorCode, ErrorInfo
 from tests.client import scans
-from tests.client.reading import Reading, page_texts
+from tests.client.reading import Reading, page_texts, streams
 from tests.client.rig import Rig
 
 PAGES = range(1, 8)
@@ -28,18 +26,6 @@ def scan() -> bytes:
 
 def client(rig: Rig, **kit: object) -> Client:
     return Client(config=rig.config, kit=Kit(**kit))  # type: ignore[arg-type]
-
-
-def streams(data: bytes) -> list[str]:
-    """The digest of every picture's bytes as they stand in the file."""
-    document = pypdfium2.PdfDocument(data)
-    found = [
-        hashlib.sha256(bytes(picture.get_data(decode_simple=False))).hexdigest()
-        for page in document
-        for picture in page.get_objects(filter=[pypdfium2.raw.FPDF_PAGEOBJ_IMAGE])
-    ]
-    document.close()
-    return found
 
 
 def texts(numbers: Sequence[int]) -> list[str]:
