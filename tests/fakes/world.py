@@ -22,7 +22,7 @@ from handler.documents.page import (
     PageImage,
     StagedDocument,
 )
-from handler.engine.api import EngineBusy, EngineRefused, EngineRequest, EngineTimeout
+from handler.engine.api import EngineBusy, EngineGone, EngineRefused, EngineRequest, EngineTimeout
 from handler.geometry import PixelBox, page_box
 from handler.layout.detector import Detection, Pixels
 from handler.schema import Label
@@ -92,6 +92,8 @@ class World:
     pages: tuple[PlannedPage, ...]
     said: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     """What the engine said, by region name."""
+    dies_after: int | None = None
+    """Answers after which the engine is gone."""
     held: set[str] = field(default_factory=set)
     """Handles of pages that were rendered and not released."""
 
@@ -99,6 +101,8 @@ class World:
         return FakeEngine(self._answer)
 
     def _answer(self, request: EngineRequest) -> Said:
+        if self.dies_after is not None and sum(map(len, self.said.values())) >= self.dies_after:
+            return EngineGone("exit code 137")
         asked = json.loads(request.jpeg)
         name, behaviour = asked["name"], Behaviour(asked["behaviour"])
         said = _say(behaviour, name, request, times=len(self.said[name]), changed=asked["variant"] == 1)

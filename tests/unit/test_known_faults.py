@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from handler.documents.failures import RenderFailure
+from handler.errors import EngineUnavailable
 from handler.geometry import PixelBox
 from handler.schema import DocumentStatus, Label, PageStatus, Reason, RegionOrigin, RegionStatus
 from tests.fakes.reading import read_all
@@ -203,3 +204,11 @@ def test_a_rule_or_a_shadow_taken_for_missed_text_does_not_spoil_the_page() -> N
     assert page.status is PageStatus.OK
     assert (page.regions[1].status, page.regions[1].reason) == (RegionStatus.SKIPPED, Reason.EMPTY_ANSWER)
     assert Reason.EMPTY_ANSWER in [item.reason for item in output.degraded.items]
+
+
+@pytest.mark.parametrize("answers", [0, 1, 4])
+def test_an_engine_that_dies_ends_the_job_for_another_worker_and_holds_no_page(answers: int) -> None:
+    world = World((PlannedPage((TOP, BELOW)),) * 5, dies_after=answers)
+    with pytest.raises(EngineUnavailable):
+        read_all(world)
+    assert not world.held
