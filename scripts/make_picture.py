@@ -16,6 +16,7 @@ from PIL import Image, ImageDraw
 
 DPI = 60
 GAP = 16
+MARGIN = 40
 BACKGROUND = (226, 229, 234)
 COLOURS = {"table": (196, 60, 60), "paragraph_title": (40, 110, 200), "header": (130, 130, 130)}
 TEXT_COLOUR = (40, 150, 90)
@@ -55,7 +56,7 @@ def rendered(markdown: str) -> Image.Image:
     html = MarkdownIt("commonmark", {"html": True}).render(markdown)
     with pymupdf.open() as pdf:
         page = pdf.new_page()
-        page.insert_htmlbox(page.rect + (40, 40, -40, -40), html, css=STYLE)
+        page.insert_htmlbox(pymupdf.Rect(MARGIN, MARGIN, page.rect.x1 - MARGIN, page.rect.y1 - MARGIN), html, css=STYLE)
         return raster(page)
 
 
