@@ -9,6 +9,7 @@ looking for missed ink does not touch the pixels again.
 import itertools
 import mmap
 import os
+from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -117,12 +118,43 @@ class BufferStore:
         self._free.clear()
 
 
+class Mappings:
+    """The render process's side: its mappings, kept for as long as their buffers are used again.
+
+    Mapping an A4 page costs 1.3 ms even where its memory is there already, and every page is mapped two or three times.
+    """
+
+    def __init__(self, kept: int) -> None:
+        self._kept = kept
+        self._mapped: OrderedDict[int, mmap.mmap] = OrderedDict()
+
+    def of(self, handle: str, size: int) -> NDArray[np.uint8]:
+        """The first `size` bytes of a buffer."""
+        descriptor = os.open(handle.partition(":")[2], os.O_RDWR)
+        try:
+            inode = os.fstat(descriptor).st_ino
+            mapped = self._mapped.pop(inode, None)
+            if mapped is None or len(mapped) < size:
+                # Populating in one go costs half of what faulting page by page does.
+                mapped = mmap.mmap(descriptor, size, mmap.MAP_SHARED | mmap.MAP_POPULATE)
+        finally:
+            os.close(descriptor)
+        if len(mapped) <= REUSED_BYTES:
+            self._mapped[inode] = mapped
+            while len(self._mapped) > self._kept:
+                self._mapped.popitem(last=False)
+        return np.frombuffer(mapped, np.uint8)[:size]
+
+
+_mappings = Mappings(kept=6)
+
+
 @contextmanager
 def mapped_page(handle: str, width: int, height: int) -> Iterator[MappedPage]:
     """The render process's side: pixels and mask to write to."""
     rows, columns = mask_shape(width, height)
     offset = _pixels_at(width, height)
-    whole = _mapped(handle, offset + width * height * CHANNELS, 0, mmap.PROT_READ | mmap.PROT_WRITE)
+    whole = _mappings.of(handle, offset + width * height * CHANNELS)
     pixels = whole[offset:].reshape(height, width, CHANNELS)
     yield MappedPage(pixels, whole[: rows * columns].reshape(rows, columns))
 
@@ -130,27 +162,19 @@ def mapped_page(handle: str, width: int, height: int) -> Iterator[MappedPage]:
 @contextmanager
 def mapped_pixels(handle: str, width: int, height: int) -> Iterator[Pixels]:
     """The render process's side: a drawn page's pixels, read-only."""
-    size = width * height * CHANNELS
-    yield _mapped(handle, size, _pixels_at(width, height), mmap.PROT_READ).reshape(height, width, CHANNELS)
+    with mapped_page(handle, width, height) as page:
+        page.pixels.flags.writeable = False
+        yield page.pixels
 
 
 @contextmanager
 def mapped_mask(handle: str, width: int, height: int) -> Iterator[Mask]:
     """The render process's side: a drawn page's ink mask, read-only."""
-    rows, columns = mask_shape(width, height)
-    yield _mapped(handle, rows * columns, 0, mmap.PROT_READ).reshape(rows, columns)
+    with mapped_page(handle, width, height) as page:
+        page.mask.flags.writeable = False
+        yield page.mask
 
 
 def _pixels_at(width: int, height: int) -> int:
     rows, columns = mask_shape(width, height)
     return -(-rows * columns // mmap.PAGESIZE) * mmap.PAGESIZE
-
-
-def _mapped(handle: str, size: int, offset: int, access: int) -> NDArray[np.uint8]:
-    descriptor = os.open(handle.partition(":")[2], os.O_RDWR if access & mmap.PROT_WRITE else os.O_RDONLY)
-    try:
-        # Populating in one go costs half of what faulting page by page does: 1.3 ms for 11 MB, measured.
-        mapped = mmap.mmap(descriptor, size, mmap.MAP_SHARED | mmap.MAP_POPULATE, access, offset=offset)
-    finally:
-        os.close(descriptor)
-    return np.frombuffer(mapped, np.uint8)

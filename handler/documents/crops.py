@@ -10,6 +10,7 @@ import math
 import cv2
 import numpy as np
 import simplejpeg
+from numpy.typing import NDArray
 
 from handler.documents.ink import Inked, measure
 from handler.documents.page import Crop, Cut, CutRequest
@@ -31,6 +32,8 @@ QUIET_PX = 9
 """A strip is cut in the middle of a gap at least this wide, if there is one."""
 JPEG_QUALITY = 75
 FIGURE_QUALITY = 90
+COLOUR_STEP = 16
+"""Pixels between those looked at first for colour."""
 
 _GROWTH = 0.03
 _GROWTH_PX = 6
@@ -115,9 +118,37 @@ def _quiet_cuts(strip: Pixels, count: int) -> list[int]:
 def _encoded(region: Pixels) -> Crop:
     height, width = region.shape[:2]
     size = engine_size(width, height)
-    if size != (width, height):
-        region = np.asarray(cv2.resize(region, size, interpolation=cv2.INTER_CUBIC), np.uint8)
-    return Crop(_jpeg(region, JPEG_QUALITY), *size)
+    plane = _grey_plane(region)
+    if plane is not None:
+        return Crop(_grey_jpeg(_resized(plane, size)), *size)
+    return Crop(_jpeg(_resized(region, size), JPEG_QUALITY), *size)
+
+
+def _resized(picture: NDArray[np.uint8], size: tuple[int, int]) -> NDArray[np.uint8]:
+    if size == (picture.shape[1], picture.shape[0]):
+        return picture
+    return np.asarray(cv2.resize(picture, size, interpolation=cv2.INTER_CUBIC), np.uint8)
+
+
+def _grey_plane(region: Pixels) -> NDArray[np.uint8] | None:
+    """The one plane of a region without any colour, which most are: it resizes in a third of the time."""
+    sample = region[::COLOUR_STEP, ::COLOUR_STEP]
+    if (sample != sample[:, :, :1]).any():
+        return None
+    red, green, blue = cv2.split(region)
+    without = cv2.norm(red, green, cv2.NORM_INF) == cv2.norm(green, blue, cv2.NORM_INF) == 0
+    return np.asarray(green, np.uint8) if without else None
+
+
+def _grey_jpeg(plane: NDArray[np.uint8]) -> bytes:
+    """A colour JPEG whose colour planes are empty, since an engine may read one without them differently.
+
+    The sides of `plane` are even.
+    """
+    height, width = plane.shape
+    empty = np.full((height // 2, width // 2), 128, np.uint8)
+    encoded: bytes = simplejpeg.encode_jpeg_yuv_planes(np.ascontiguousarray(plane), empty, empty, quality=JPEG_QUALITY)
+    return encoded
 
 
 def _jpeg(pixels: Pixels, quality: int) -> bytes:

@@ -101,3 +101,18 @@ def test_light_text_on_dark_paper_is_ink() -> None:
 def test_a_figure_keeps_its_size() -> None:
     height, width = simplejpeg.decode_jpeg_header(figure(page(300, 200), PixelBox(-5, 10, 101, 60)))[:2]
     assert (width, height) == (101, 50)
+
+
+def test_a_grey_region_is_encoded_as_it_would_be_in_colour() -> None:
+    grey = np.random.default_rng(3).integers(0, 255, (14, 25, 1), np.uint8).repeat(16, 0).repeat(16, 1)
+    page = grey.repeat(3, axis=2)
+    tinted = page.copy()
+    tinted[33, 71] = (255, 0, 0)
+    box = PixelBox(0, 0, page.shape[1], page.shape[0])
+    plain, coloured = (
+        simplejpeg.decode_jpeg(cut(pixels, CutRequest(box, Label.TEXT)).crops[0].jpeg) for pixels in (page, tinted)
+    )
+    assert plain.shape == coloured.shape
+    assert (plain == plain[:, :, :1]).all()
+    assert (coloured != coloured[:, :, :1]).any()
+    assert np.abs(plain.astype(int) - coloured).mean() < 1
