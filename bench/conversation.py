@@ -6,6 +6,9 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
+
+from bench.threads import WATCHER
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,12 @@ class Done:
     lost: int = 0
     """Regions that were asked for and have no whole text, and pages that failed."""
     notes: dict[str, object] | None = None
+
+    @property
+    def watching_s(self) -> float:
+        """CPU seconds of the thread that reads the other threads' clocks: the benchmark's own, on both sides."""
+        threads: Any = (self.notes or {}).get("thread_cpu_s", {})
+        return float(threads.get(WATCHER, 0.0))
 
     @property
     def wall_s(self) -> float:

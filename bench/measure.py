@@ -74,7 +74,7 @@ def measure(scenario: Scenario, side: Side, corpus: Corpus) -> Run:
         eff=ideal / done.wall_s if ideal else None,
         occupancy=report["occupancy"],
         starved=report["starved"],
-        cpu_ms_per_page=usage.cpu_s * 1000 / done.pages,
+        cpu_ms_per_page=(usage.cpu_s - done.watching_s) * 1000 / done.pages,
         peak_mb=usage.peak_mb,
         first_request_s=report["first_arrival"] - done.started,
         requests=report["requests"],

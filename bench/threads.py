@@ -5,7 +5,8 @@ import time
 from collections import defaultdict
 from pathlib import Path
 
-PERIOD_S = 0.25
+PERIOD_S = 0.5
+WATCHER = "bench-clock"
 TICK_S = 0.01
 """Of /proc/self/task/*/stat."""
 
@@ -16,7 +17,7 @@ class ThreadClock:
     def __init__(self) -> None:
         self._seen: dict[int, tuple[str, float]] = {}
         self._base: dict[int, float] = {}
-        threading.Thread(target=self._run, name="bench-clock", daemon=True).start()
+        threading.Thread(target=self._run, name=WATCHER, daemon=True).start()
 
     def restart(self) -> None:
         """Count from now."""
