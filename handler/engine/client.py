@@ -4,9 +4,9 @@ The session belongs to the running event loop and is made on first use; close it
 """
 
 import asyncio
+import json
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from types import TracebackType
@@ -31,6 +31,7 @@ IDLE_CONNECTION_S = 3.0
 """Below the 5 s after which SGLang's server closes an idle connection, so that none is reused while it is closing."""
 PROBE_TIMEOUT_S = 25.0
 """SGLang answers /health with 503 after 20 s of a silent scheduler."""
+NO_ANSWER = 0
 SETTLE_POLL_S = 0.05
 SETTLE_POLLS = 40
 """2 s: how long a child that refuses connections may take to be seen dead."""
@@ -138,33 +139,28 @@ class HttpEngine:
 
     async def load(self) -> EngineLoad | None:
         """The load now, from /metrics, else from /v1/loads; None where there is neither or it does not answer."""
-        async with self._get("/metrics") as response:
-            if response is not None and (load := load_from_metrics(await response.text())) is not None:
-                return load
-        async with self._get("/v1/loads") as response:
-            return load_from_loads(await response.json(content_type=None)) if response is not None else None
+        status, body = await self._get("/metrics")
+        if status == HTTPStatus.OK and (load := load_from_metrics(body.decode(errors="replace"))) is not None:
+            return load
+        return load_from_loads(await self._get_json("/v1/loads"))
 
     async def healthy(self) -> bool:
         """One health probe; may take seconds, since SGLang generates a token for it."""
-        async with self._get("/health", ok_only=False) as response:
-            if response is not None and response.status != HTTPStatus.NOT_FOUND:
-                return response.status == HTTPStatus.OK and model_loaded(await response.read())
-        async with self._get("/v1/models") as response:
-            return response is not None
+        status, body = await self._get("/health")
+        if status == HTTPStatus.NOT_FOUND:
+            status, body = await self._get("/v1/models")
+        return status == HTTPStatus.OK and model_loaded(body)
 
     async def ready(self) -> bool:
         """Whether a healthy engine that takes our key answers here: somebody else may have taken the port meanwhile."""
         if not await self.healthy():
             return False
-        async with self._get("/v1/models", ok_only=False) as response:
-            return response is not None and response.status not in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
+        status, _ = await self._get("/v1/models")
+        return status not in (NO_ANSWER, HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 
     async def describe(self) -> EngineFacts:
         """Ask the engine about itself and keep the answer as `facts`."""
-        async with self._get("/server_info") as response:
-            info = await response.json(content_type=None) if response is not None else {}
-        async with self._get("/v1/models") as response:
-            models = await response.json(content_type=None) if response is not None else {}
+        info, models = await self._get_json("/server_info"), await self._get_json("/v1/models")
         self._facts = facts_from(self._facts.name, info, models)
         return self._facts
 
@@ -180,17 +176,22 @@ class HttpEngine:
             self._loop = loop
         return self._session
 
-    @asynccontextmanager
-    async def _get(self, path: str, *, ok_only: bool = True) -> AsyncIterator[aiohttp.ClientResponse | None]:
-        """A small request; None in place of an answer that is missing or, with `ok_only`, is not 200."""
+    async def _get(self, path: str) -> tuple[int, bytes]:
+        """Status and body of a small request; `NO_ANSWER` as status where there is none."""
         timeout = aiohttp.ClientTimeout(total=PROBE_TIMEOUT_S)
         try:
-            response = await self._open().get(self.url + path, timeout=timeout)
+            async with self._open().get(self.url + path, timeout=timeout) as response:
+                return response.status, await response.read()
         except (TimeoutError, aiohttp.ClientError):
-            yield None
-            return
-        async with response:
-            yield response if not ok_only or response.status == HTTPStatus.OK else None
+            return NO_ANSWER, b""
+
+    async def _get_json(self, path: str) -> object:
+        """The JSON at `path`; None where there is none."""
+        status, body = await self._get(path)
+        try:
+            return json.loads(body) if status == HTTPStatus.OK else None
+        except ValueError:
+            return None
 
     async def _disconnected(self, error: aiohttp.ClientError) -> EngineBusy | EngineGone:
         """What a broken or refused connection means. A child drops its connections a moment before it is seen dead."""

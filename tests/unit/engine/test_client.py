@@ -219,6 +219,28 @@ async def test_facts_stay_empty_where_an_engine_tells_nothing(small_engine: Make
             assert await engine.load() is None
 
 
+async def test_an_engine_of_another_kind_is_described_as_far_as_it_goes() -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        path = (await reader.readuntil(b"\r\n\r\n")).split()[1]
+        body = {b"/server_info": b"<html>hello</html>", b"/v1/models": b'{"data": [{"id": "other"}]}'}.get(path, b"")
+        length = 5 if path == b"/metrics" else len(body)  # the metrics break off
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s" % (length, body))
+        writer.close()
+
+    listener = await asyncio.start_server(answer, "127.0.0.1", 0)
+    port = listener.sockets[0].getsockname()[1]
+    async with listener, HttpEngine(f"http://127.0.0.1:{port}", name=EngineName.EXTERNAL, model="m") as engine:
+        assert await engine.ready()
+        assert await engine.describe() == EngineFacts(name=EngineName.EXTERNAL, model="other")
+        assert await engine.load() is None
+
+
+async def test_somebody_elses_server_on_our_port_is_not_ready(server: EngineServer) -> None:
+    async with HttpEngine(server.url, name=EngineName.SGLANG, model="m", api_key="not its key") as engine:
+        assert await engine.healthy()
+        assert not await engine.ready()
+
+
 def test_one_engine_serves_one_loop_after_the_other(small_engine: Make) -> None:
     async def ask(engine: HttpEngine) -> EngineReply:
         async with engine:
