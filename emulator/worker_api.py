@@ -141,7 +141,8 @@ class WorkerApi:
 
 
 def _leaving(worker: Worker) -> bool:
-    return worker.state is WorkerState.STOPPING
+    """It gets nothing more, not even through a poll that it left open."""
+    return worker.state in (WorkerState.STOPPING, WorkerState.GONE)
 
 
 def _object(value: Json) -> Mapping[str, Json]:

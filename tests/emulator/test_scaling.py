@@ -6,13 +6,14 @@ import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import aiohttp
 import psutil
 import pytest
 
-from emulator import Emulator, JobStatus, ScalerType, Scaling, WorkerBootFailed, WorkerCommand
+from emulator import Emulator, JobStatus, Limits, ScalerType, Scaling, WorkerBootFailed, WorkerCommand
 from tests.emulator.conftest import ECHO_WORKER, Caller
 from tests.support.waiting import until
 
@@ -46,6 +47,37 @@ async def test_scales_from_nothing_by_requests_and_back(session: aiohttp.ClientS
             await caller.emulator.wait_job(job_id, DEADLINE_S)
         assert len(states(caller)) == 2
         await until(caller.emulator, lambda: states(caller) == ["gone", "gone"])
+
+
+async def test_scales_by_queue_delay_but_not_for_low_priority(session: aiohttp.ClientSession) -> None:
+    async with endpoint(session, Scaling(max_workers=1)) as caller:
+        low = {"input": {}, "policy": {"lowPriority": True}}
+        _, patient = await caller.call("POST", "run", low)
+        await caller.emulator.skip(60)
+        await asyncio.sleep(1.1)
+        assert states(caller) == []
+        urgent = await caller.run()
+        await caller.emulator.skip(5)
+        for job_id in (patient["id"], urgent):
+            await caller.emulator.wait_job(job_id, DEADLINE_S)
+        assert len(states(caller)) == 1
+
+
+async def test_silent_worker_is_taken_away_and_its_job_done_elsewhere(session: aiohttp.ClientSession) -> None:
+    command = replace(ECHO_WORKER, env={"RUNPOD_PING_INTERVAL": "1000"})
+    scaling = Scaling(min_workers=1, max_workers=1)
+    async with Emulator(command=command, scaling=scaling, limits=Limits(ping_timeout_s=4)) as emulator:
+        await emulator.wait_ready(DEADLINE_S)
+        caller = Caller(emulator, session)
+        job = emulator.queue.get(await caller.run(sleep_s=1))
+        await until(emulator, lambda: job.status is JobStatus.IN_PROGRESS)
+        frozen = emulator.autoscaler.processes[0].members()  # type: ignore[union-attr]
+        for process in frozen:
+            process.suspend()
+        await emulator.wait_job(job.id, DEADLINE_S)
+        assert job.status is JobStatus.COMPLETED
+        assert len(set(job.deliveries)) == 2
+        assert not any(p.is_running() and p.status() != psutil.STATUS_ZOMBIE for p in frozen)
 
 
 async def test_killed_worker_is_replaced_and_its_job_done(session: aiohttp.ClientSession) -> None:
