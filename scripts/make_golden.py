@@ -71,7 +71,7 @@ def output() -> JobOutput:
     return JobOutput(
         status=DocumentStatus.PARTIAL,
         document=_document(),
-        markdown="# Agreement\n\nZürich, 3.14 € — “signed”\n\n| a | b |\n",
+        markdown="# Agreement\n\n![image](figures/page-0001-figure-001.png)\n\nZürich, 3.14 € — “signed”\n\n| a |\n",
         pages=_pages(),
         counts=Counts(
             pages=PageCounts(requested=4, ok=1, blank=1, partial=1, failed=1),
@@ -90,7 +90,7 @@ def output() -> JobOutput:
         usage=Usage(requests=5, retries=1, prompt_tokens=4000, completion_tokens=900),
         artifacts=(
             Artifact(
-                name="figures/page-1-region-1.png",
+                name="page-0001-figure-001.png",
                 media_type="image/png",
                 size=67,
                 sha256="d44c0303173ecdb8ba72a7ab688f020583b31865537e2f9ab57e56aeec687807",
@@ -143,7 +143,7 @@ def _pages() -> tuple[PageResult, ...]:
         text="",
         status=RegionStatus.SKIPPED,
         reason=Reason.FIGURE_NOT_READ,
-        figure="figures/page-1-region-1.png",
+        figure="page-0001-figure-001.png",
     )
     cut = RegionResult(
         index=0,

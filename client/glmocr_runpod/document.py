@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 
@@ -14,6 +15,9 @@ from glmocr_runpod.delivery import read_result
 from glmocr_runpod.disk import write_atomically
 from glmocr_runpod.errors import Degraded
 from glmocr_runpod.identity import sha256
+
+FIGURE_LINK = "](figures/"
+"""How the Markdown links a figure. Documents saved side by side have figures of the same names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,20 +77,22 @@ class Document:
         raise Degraded("; ".join([summary, *worst]), items=self.output.degraded.count)
 
     def save(self, directory: str | Path, stem: str | None = None) -> list[Path]:
-        """Write NAME.md, NAME.json and the artifacts under `directory`; each file is whole or not there at all.
+        """Write NAME.md, NAME.json and figures in NAME.figures; each file is whole or not there at all.
 
         The JSON comes last: where it is, everything else is.
         """
         folder = Path(directory)
         stem = stem or Path(self.name).stem or "document"
+        figures = f"{stem}.figures"
         written = []
         for artifact in self.output.artifacts:
             if artifact.data is not None:
                 content = base64.b64decode(artifact.data)
                 if sha256(content) == artifact.sha256:
-                    written.append(_write(folder / _inside(artifact.name), content))
+                    written.append(_write(folder / figures / _inside(artifact.name), content))
         if self.output.markdown is not None:
-            written.append(_write(folder / f"{stem}.md", self.output.markdown.encode()))
+            text = self.output.markdown.replace(FIGURE_LINK, f"]({quote(figures)}/")
+            written.append(_write(folder / f"{stem}.md", text.encode()))
         pretty = msgspec.json.format(self.data, indent=2)
         written.append(_write(folder / f"{stem}.json", pretty))
         return written

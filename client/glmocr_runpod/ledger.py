@@ -74,8 +74,9 @@ class SqliteLedger:
         self._directory = directory
         self._mutex = threading.Lock()
         try:
+            directory.mkdir(parents=True, exist_ok=True, mode=0o700)
             for name in ("locks", "blobs"):
-                (directory / name).mkdir(parents=True, exist_ok=True, mode=0o700)
+                (directory / name).mkdir(exist_ok=True)
             self._database = sqlite3.connect(directory / "ledger.sqlite3", timeout=BUSY_S, check_same_thread=False)
         except (OSError, sqlite3.Error) as error:
             raise StateError(f"{directory}: {error}") from error

@@ -4,7 +4,7 @@ Works on the JSON, so that keys this client does not know survive.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from glmocr_runpod.contract import JsonObject
 from glmocr_runpod.errors import JobFailed
 from glmocr_runpod.plan import Part
 
+_COMMENT = re.compile(r"^(<!-- page )(\d+)(?=[:,])", re.M)
 DEGRADED_ITEMS_LIMIT = 200
 """As the worker cuts its list."""
 PAGE_STATUSES = ("ok", "blank", "partial", "failed")
@@ -45,7 +46,9 @@ def merge(results: Sequence[PartResult], document: Mapping[str, Any]) -> JsonObj
         "degraded": _degraded(outputs),
         "usage": _sums([output.get("usage", {}) for output in outputs]),
         "artifacts": [artifact for output in outputs for artifact in output["artifacts"]],
-        "debug": {"jobs": [output.get("debug", {}) for output in outputs]},
+        "debug": {
+            "jobs": [{"produced_by": output.get("produced_by"), **output.get("debug", {})} for output in outputs]
+        },
     }
 
 
@@ -63,7 +66,7 @@ def _renumbered(result: PartResult, index: int) -> JsonObject:
     names = {a["name"]: _artifact_name(a["name"], index) for a in output.get("artifacts", [])}
     return {
         **output,
-        "markdown": _relinked(output.get("markdown"), names),
+        "markdown": _readdressed(output.get("markdown"), names, original),
         "pages": [_page(page, original(page["page"]), names) for page in output.get("pages", [])],
         "artifacts": [
             {**a, "name": names[a["name"]], "page": original(a["page"]) if a.get("page") else None}
@@ -86,15 +89,17 @@ def _page(page: JsonObject, number: int, names: Mapping[str, str]) -> JsonObject
 
 def _artifact_name(name: str, index: int) -> str:
     """Two parts both have a page 1, and so a figure of the same name."""
-    folder, slash, file = name.rpartition("/")
-    return f"{folder}{slash}part-{index + 1}-{file}"
+    return f"part-{index + 1}-{name}"
 
 
-def _relinked(markdown: str | None, names: Mapping[str, str]) -> str | None:
-    if not markdown or not names:
+def _readdressed(markdown: str | None, names: Mapping[str, str], original: Callable[[int], int]) -> str | None:
+    """Links to renamed figures, and the page numbers in the worker's comments on what it could not read."""
+    if not markdown:
         return markdown
-    links = re.compile(r"(?<=\]\()(" + "|".join(re.escape(name) for name in names) + r")(?=\))")
-    return links.sub(lambda match: names[match.group()], markdown)
+    if names:
+        links = re.compile(r"(?<=\]\(figures/)(" + "|".join(re.escape(name) for name in names) + r")(?=\))")
+        markdown = links.sub(lambda match: names[match.group()], markdown)
+    return _COMMENT.sub(lambda match: f"{match[1]}{original(int(match[2]))}", markdown)
 
 
 def _unread(result: PartResult) -> JsonObject:
@@ -108,12 +113,19 @@ def _unread(result: PartResult) -> JsonObject:
     items = [{"page": page["page"], "region": None, "reason": "other", "message": page["message"]} for page in pages]
     return {
         "pages": [_PAGE_DEFAULTS | page for page in pages],
-        "markdown": None,
+        "markdown": "\n\n".join(
+            f"<!-- page {page['page']}: not read - {_plain(str(page['message']))} -->" for page in pages
+        ),
         "artifacts": [],
         "counts": {"pages": {"requested": len(pages), "failed": len(pages)}},
         "degraded": {"count": len(items), "items": items},
         "debug": {"error": code},
     }
+
+
+def _plain(message: str) -> str:
+    """Nothing that could end a comment."""
+    return " ".join(re.sub("-{2,}", "-", message).replace(">", ")").split())
 
 
 _PAGE_DEFAULTS: JsonObject = {
@@ -148,9 +160,9 @@ def _document(
 
 
 def _markdown(outputs: Sequence[JsonObject]) -> str | None:
-    written = [output["markdown"].strip("\n") for output in outputs if output.get("markdown") is not None]
-    if not written:
+    if all(output.get("markdown") is None for output in outputs if "produced_by" in output):
         return None
+    written = [(output.get("markdown") or "").strip("\n") for output in outputs]
     text = "\n\n".join(part for part in written if part)
     return f"{text}\n" if text else ""
 

@@ -27,11 +27,12 @@ def test_typed() -> None:
 def test_saved_files(tmp_path: Path) -> None:
     paths = document().save(tmp_path)
     assert [path.relative_to(tmp_path).as_posix() for path in paths] == [
-        "figures/page-1-region-1.png",
+        "contract.figures/page-0001-figure-001.png",
         "contract.md",
         "contract.json",
     ]
     assert json.loads(paths[-1].read_text()) == golden("inline")
+    assert "](contract.figures/page-0001-figure-001.png)" in paths[1].read_text()
     assert paths[0].read_bytes().startswith(b"\x89PNG")
 
 

@@ -16,7 +16,7 @@ KEY = "ab" * 32
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> Iterator[SqliteLedger]:
-    ledger = SqliteLedger(tmp_path)
+    ledger = SqliteLedger(tmp_path / "state")
     yield ledger
     ledger.close()
 
@@ -32,7 +32,7 @@ def test_jobs_are_kept_and_replaced(ledger: SqliteLedger, tmp_path: Path) -> Non
     assert ledger.get(KEY) is None
     ledger.put(entry())
     ledger.put(entry(Stage.STORED))
-    again = SqliteLedger(tmp_path)
+    again = SqliteLedger(tmp_path / "state")
     assert again.get(KEY) == entry(Stage.STORED)
     again.close()
 
@@ -81,7 +81,7 @@ def _hold(directory: Path, held: "multiprocessing.synchronize.Event") -> None:
 def test_a_killed_process_leaves_its_lease(ledger: SqliteLedger, tmp_path: Path) -> None:
     context = multiprocessing.get_context("spawn")
     held = context.Event()
-    process = context.Process(target=_hold, args=(tmp_path, held))
+    process = context.Process(target=_hold, args=(tmp_path / "state", held))
     process.start()
     assert held.wait(30)
     assert ledger.lease(KEY) is None
@@ -99,7 +99,7 @@ def _put_many(directory: Path, name: str) -> None:
 
 def test_several_processes_write_at_once(ledger: SqliteLedger, tmp_path: Path) -> None:
     context = multiprocessing.get_context("spawn")
-    processes = [context.Process(target=_put_many, args=(tmp_path, name)) for name in "abc"]
+    processes = [context.Process(target=_put_many, args=(tmp_path / "state", name)) for name in "abc"]
     for process in processes:
         process.start()
     for process in processes:
@@ -109,9 +109,9 @@ def test_several_processes_write_at_once(ledger: SqliteLedger, tmp_path: Path) -
 
 
 def test_it_is_in_wal_mode_and_private(ledger: SqliteLedger, tmp_path: Path) -> None:
-    with sqlite3.connect(tmp_path / "ledger.sqlite3") as database:
+    with sqlite3.connect(tmp_path / "state" / "ledger.sqlite3") as database:
         assert database.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-    assert (tmp_path / "blobs").stat().st_mode & 0o077 == 0
+    assert (tmp_path / "state").stat().st_mode & 0o077 == 0
 
 
 def test_a_file_is_whole_or_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,7 +28,7 @@ def output(*pages: int) -> dict[str, Any]:
     wire["degraded"]["items"][0]["page"] = pages[2]
     wire["degraded"]["items"][1]["page"] = pages[3]
     wire["artifacts"][0]["page"] = pages[0]
-    wire["markdown"] = f"# First page {pages[0]}\n\n![](figures/page-1-region-1.png)\n"
+    wire["markdown"] = f"# First page {pages[0]}\n\n![](figures/page-0001-figure-001.png)\n"
     return dict(wire)
 
 
@@ -59,9 +59,9 @@ def test_figures_of_the_same_name_stay_apart() -> None:
     names = [artifact["name"] for artifact in merged["artifacts"]]
     assert len(set(names)) == len(names) == 4
     figures = [r["figure"] for p in merged["pages"] for r in p["regions"] if r.get("figure")]
-    assert figures == ["figures/part-1-page-1-region-1.png", "figures/part-2-page-1-region-1.png"]
+    assert figures == ["part-1-page-0001-figure-001.png", "part-2-page-0001-figure-001.png"]
     assert set(figures) <= set(names)
-    assert all(f"]({figure})" in merged["markdown"] for figure in figures)
+    assert all(f"](figures/{figure})" in merged["markdown"] for figure in figures)
 
 
 def test_a_selection_of_the_same_file_needs_no_numbers() -> None:
@@ -89,9 +89,24 @@ def test_unknown_keys_of_newer_workers_survive() -> None:
     assert merged["pages"][0]["mood"] == "good"
 
 
+def test_comments_name_original_pages() -> None:
+    wire = output(1, 2, 3, 4)
+    wire["markdown"] = (
+        "text\n\n<!-- page 3, region 0 (table): cut -->\n\n<!-- page 4: not read -->\n\nsee page 3, there\n"
+    )
+    merged = merge([PartResult(part(11, 12, 13, 14), wire), _failed(part(15))], WHOLE)
+    assert merged["markdown"].split("\n\n") == [
+        "text",
+        "<!-- page 13, region 0 (table): cut -->",
+        "<!-- page 14: not read -->",
+        "see page 3, there",
+        "<!-- page 15: not read - engine_unavailable: gone -->\n",
+    ]
+
+
 def test_markdown_that_nobody_asked_for_stays_absent() -> None:
     wire = output(1, 2, 3, 4) | {"markdown": None}
-    assert merge([PartResult(part(1, 2, 3, 4), wire)], WHOLE)["markdown"] is None
+    assert merge([PartResult(part(1, 2, 3, 4), wire), _failed(part(5))], WHOLE)["markdown"] is None
 
 
 def _failed(missing: Part) -> PartResult:

@@ -136,6 +136,18 @@ def test_undisturbed(desk: Desk) -> None:
     assert desk.jobs == 1
 
 
+def test_a_job_of_300_s_costs_at_most_60_calls_and_is_seen_in_time(desk: Desk) -> None:
+    desk.parse(answer=desk.after(300))
+    assert desk.rig.do(lambda: desk.rig.emulator.requests["status"]) <= 60
+    assert desk.time.steady() <= 330
+
+
+def test_the_policy_of_a_document_nobody_can_count(desk: Desk) -> None:
+    desk.parse()
+    (job,) = desk.rig.jobs()
+    assert (job.policy.execution_timeout_s, job.policy.ttl_s) == (4500, 4500 + DAY_S)
+
+
 def test_stored_result_costs_no_request(desk: Desk) -> None:
     desk.parse()
     seen = desk.rig.do(lambda: desk.rig.emulator.requests.total())

@@ -15,7 +15,9 @@ def test_writes_the_result_and_says_where(rig: Rig, tmp_path: Path) -> None:
     assert ended.returncode == 3, ended.stderr  # the golden result is partial
     written = json.loads((tmp_path / "out" / "contract.json").read_text())
     assert written["document"]["filename"] == "contract.pdf"
-    assert (tmp_path / "out" / "contract.md").read_text() == written["markdown"]
+    assert (tmp_path / "out" / "contract.md").read_text() == written["markdown"].replace(
+        "](figures/", "](contract.figures/"
+    )
     assert str(tmp_path / "out" / "contract.json") in ended.stdout
     assert "partial" in ended.stdout
 

@@ -178,7 +178,7 @@ def test_a_lost_job_whose_result_lies_on_the_volume(rig: Rig, s3: str, bucket: A
 def test_figures_left_in_storage_come_along(rig: Rig, s3: str, bucket: Any, tmp_path: Path) -> None:
     async def answer(job: Job) -> dict[str, Any]:
         output = result_for(job.input)
-        figure = {"name": "figures/1.jpg", "media_type": "image/jpeg", "size": 4, "data": None, "url": None}
+        figure = {"name": "1.jpg", "media_type": "image/jpeg", "size": 4, "data": None, "url": None}
         digest = hashlib.sha256(b"jpeg").hexdigest()
         output["artifacts"] = [figure | {"sha256": digest, "key": key} for key in ("glmocr/1", "glmocr/none")]
         return {"output": output}
@@ -187,7 +187,7 @@ def test_figures_left_in_storage_come_along(rig: Rig, s3: str, bucket: Any, tmp_
     with Client(config=with_volume(rig, s3)) as client, rig.worker(answer):
         document = client.parse(b"%PDF-1.7", name="a.pdf")
     document.save(tmp_path / "out")
-    assert (tmp_path / "out" / "figures" / "1.jpg").read_bytes() == b"jpeg"
+    assert (tmp_path / "out" / "a.figures" / "1.jpg").read_bytes() == b"jpeg"
     assert [artifact.key for artifact in document.absent] == ["glmocr/none"]
 
 

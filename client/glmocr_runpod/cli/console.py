@@ -16,6 +16,8 @@ from glmocr_runpod.events import Event, Finished, Noted, Submitted, Waiting, Wat
 OUT = Console(highlight=False, soft_wrap=True)
 ERR = Console(stderr=True, highlight=False, soft_wrap=True)
 NOTE_WIDTH = 80
+LONG_QUEUE_S = 180.0
+"""A worker starts in one to two minutes; a longer wait has another reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,8 @@ class Bar:
                 self._pages[key] = (progress.pages_done, progress.pages_total)
                 engine = "" if progress.running is None else f", engine {progress.running}+{progress.queued or 0}"
                 self._show(f"{state.lower()}, {progress.regions_done} regions{engine}")
+            case Watched(_, "IN_QUEUE", elapsed) if elapsed > LONG_QUEUE_S:
+                self._show(f"in queue for {elapsed:.0f} s; `glmocr-runpod doctor` shows the workers")
             case Watched(_, state):
                 self._show(state.lower().replace("_", " "))
             case Waiting(_, message, seconds):
