@@ -33,13 +33,15 @@ class Lease:
 
     def __init__(self, lock: Lock) -> None:
         self._lock = lock
+        self._lifetime_s = lock.lifetime.total_seconds()
+        self._renewed = time.monotonic()
         self._lost = threading.Event()
         self._done = threading.Event()
         self._renewer = threading.Thread(target=self._renew, name="model-lease", daemon=True)
 
     def check(self) -> None:
-        """Raises `LeaseLost` if the lock is no longer ours."""
-        if self._lost.is_set():
+        """Raises `LeaseLost` if the lock is no longer ours, or may not be: a stopped process wakes up late."""
+        if self._lost.is_set() or time.monotonic() - self._renewed > self._lifetime_s:
             raise LeaseLost
 
     def confirm(self) -> None:
@@ -57,14 +59,17 @@ class Lease:
         self._renewer.join()
 
     def _renew(self) -> None:
-        while not self._done.wait(self._lock.lifetime.total_seconds() / 6):
+        while not self._done.wait(self._lifetime_s / 6):
             self._touch()
 
     def _touch(self) -> None:
+        asked = time.monotonic()
         try:
             self._lock.refresh()
         except (NotLockedError, OSError):
             self._lost.set()
+        else:
+            self._renewed = asked
 
 
 def _acquire(lock: Lock, patience_s: float) -> None:

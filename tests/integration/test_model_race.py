@@ -2,6 +2,7 @@
 
 import os
 import random
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -74,3 +75,20 @@ def test_when_the_first_is_killed_half_way_the_second_continues_its_file(hub: Hu
     assert [name for name, _ in hub.served].count("config.json") == 1
     assert find_problems(shared / REVISION, hub.entry()) == ()
     assert sorted(path.name for path in shared.iterdir()) == [REVISION]
+
+
+def test_a_worker_that_slept_through_its_lease_writes_nothing_more(hub: Hub, tmp_path: Path) -> None:
+    hub.pause_s = 0.01
+    shared = tmp_path / "shared"
+    sleeper = start(hub, shared)
+    assert hub.half_way.wait(timeout=60)
+    sleeper.send_signal(signal.SIGSTOP)
+    hub.pause_s = 0.0
+    assert end(start(hub, shared)) == 0
+    published = (shared / REVISION / "model.safetensors").stat()
+
+    sleeper.send_signal(signal.SIGCONT)
+
+    assert end(sleeper) == 1
+    assert (shared / REVISION / "model.safetensors").stat() == published
+    assert find_problems(shared / REVISION, hub.entry()) == ()

@@ -1,3 +1,4 @@
+import time
 from pathlib import Path
 
 import pytest
@@ -121,6 +122,17 @@ def test_whoever_lost_the_lease_stops(tmp_path: Path) -> None:
         path.unlink()
         with pytest.raises(LeaseLost):
             lease.confirm()
+        with pytest.raises(LeaseLost):
+            lease.check()
+
+
+def test_whoever_could_not_renew_for_a_lifetime_stops_without_asking(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = time.monotonic()
+    with hold(tmp_path / "lock", lifetime_s=60) as lease:
+        lease.check()
+        monkeypatch.setattr("handler.models.lease.time.monotonic", lambda: now + 61)
         with pytest.raises(LeaseLost):
             lease.check()
 
