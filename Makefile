@@ -89,7 +89,7 @@ check-models: $(VENV)/.test ## Whether the hub confirms every file of models.man
 	scripts/lock-models --check
 
 audit: $(VENV)/.test ## Known vulnerabilities in what the locks pin
-	$(BIN)/pip-audit --disable-pip --no-deps --require-hashes $(LOCKS:%=--requirement %)
+	$(BIN)/pip-audit --strict --progress-spinner off --disable-pip --require-hashes $(LOCKS:%=--requirement %)
 
 sbom: $(VENV)/.test ## What the image adds to its base, as CycloneDX: out/sbom.cdx.json
 	$(BIN)/python -m scripts.make_sbom out/sbom.cdx.json
