@@ -21,7 +21,7 @@ _SHAPES = (
     (re.compile(r"\b(?:rpa_|hf_|ghp_|AKIA)[A-Za-z0-9]{12,128}"), HIDDEN),
     (
         re.compile(
-            r"(['\"](?:password|secret|api_key|authorization)\\?['\"]:\s?\\?['\"])[^\"'\\]{1,4096}", re.IGNORECASE
+            r"(['\"](?:password|secret|api_key|authorization)\\?['\"]:\s?\[?\\?['\"])[^\"'\\]{1,4096}", re.IGNORECASE
         ),
         rf"\g<1>{HIDDEN}",
     ),

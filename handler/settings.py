@@ -152,6 +152,12 @@ class Settings(BaseSettings):
             )
         return LayoutName.PP_DOCLAYOUT_V3
 
+    def __repr__(self) -> str:
+        return f"Settings({self.public()})"
+
+    def __str__(self) -> str:
+        return repr(self)
+
     def public(self) -> dict[str, str]:
         """All settings as text for `debug`, secrets left out, also those inside addresses and command lines."""
         secret = {name for name, value in self if isinstance(value, SecretStr)}
