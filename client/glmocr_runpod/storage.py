@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from glmocr_runpod.config import Config
 from glmocr_runpod.contract import Delivery, JsonObject
 from glmocr_runpod.delivery import ResultStore
-from glmocr_runpod.errors import MissingExtra, Unreachable
+from glmocr_runpod.errors import MissingExtra, Rejected, Unreachable
 
 UPLOADS = "glmocr-uploads"
 """Beside the worker's own folder, which jobs may not read from."""
@@ -19,6 +19,7 @@ RESULTS = "glmocr/results"
 PART_BYTES = 64 * 1024 * 1024
 """The volume's S3 interface takes parts of 500 MB at most."""
 ABSENT = frozenset({"404", "NoSuchKey", "NotFound"})
+PASSING = frozenset({408, 429})
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -38,7 +39,8 @@ class Place:
     delivery: Delivery
 
     def put(self, name: str, data: bytes, digest: str) -> JsonObject:
-        """Upload unless it is there, and say how a job names it. Raises `Unreachable`."""
+        """Upload unless it is there, and say how a job names it. Raises `Unreachable` or `Rejected`."""
+        from boto3.exceptions import Boto3Error
         from boto3.s3.transfer import TransferConfig
         from botocore.exceptions import BotoCoreError, ClientError
 
@@ -47,14 +49,14 @@ class Place:
         try:
             if self._size(key) != len(data):
                 self.client.upload_fileobj(io.BytesIO(data), self.bucket, key, Config=transfer)
-        except (BotoCoreError, ClientError) as error:
-            raise Unreachable(f"the {self.delivery} refused the upload: {error}") from error
+        except (BotoCoreError, ClientError, Boto3Error) as error:
+            raise self._failure(error) from error
         if self.delivery is Delivery.VOLUME:
             return {"volume_path": key}
         return {"s3_uri": f"s3://{self.bucket}/{key}"}
 
     def get(self, key: str) -> bytes | None:
-        """The object, or None where there is none. Raises `Unreachable`."""
+        """The object, or None where there is none. Raises `Unreachable` or `Rejected`."""
         from botocore.exceptions import BotoCoreError, ClientError
 
         try:
@@ -63,10 +65,19 @@ class Place:
         except ClientError as error:
             if error.response.get("Error", {}).get("Code") in ABSENT:
                 return None
-            raise Unreachable(f"the {self.delivery} does not answer: {error}") from error
+            raise self._failure(error) from error
         except (BotoCoreError, OSError) as error:
-            raise Unreachable(f"the {self.delivery} does not answer: {error}") from error
+            raise self._failure(error) from error
         return data
+
+    def _failure(self, error: Exception) -> Unreachable | Rejected:
+        """A refusal that repeats itself, or trouble that may pass."""
+        cause = error.__cause__ or error.__context__ or error
+        answer = getattr(error, "response", None) or getattr(cause, "response", None) or {}
+        status = answer.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+        if 400 <= status < 500 and status not in PASSING:
+            return Rejected(f"the {self.delivery} refused: {error}")
+        return Unreachable(f"the {self.delivery} does not answer: {error}")
 
     def _size(self, key: str) -> int | None:
         from botocore.exceptions import ClientError

@@ -1,5 +1,7 @@
 """Kill -9 inside the POST and while polling: the short form of tests/chaos/test_client_kill.py."""
 
+import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -28,4 +30,20 @@ def test_several_clients_at_once_share_one_job(rig: Rig, tmp_path: Path) -> None
         assert [client.wait(60) for client in clients] == [Exit.DEGRADED] * 4
     for client in clients:
         client.communicate()
+    assert jobs_of(rig, document) == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_in_good_order(rig: Rig, tmp_path: Path, number: signal.Signals) -> None:
+    document = tmp_path / "document.pdf"
+    document.write_bytes(b"%PDF-1.7")
+    client = parse(rig, document, tmp_path / "out")
+    while not rig.jobs():
+        time.sleep(0.02)
+    client.send_signal(number)
+    _, said = client.communicate(timeout=60)
+    assert client.returncode == Exit.INTERRUPTED
+    assert b"call again to go on" in said
+    with rig.worker():
+        assert parse(rig, document, tmp_path / "out").wait(60) == Exit.DEGRADED
     assert jobs_of(rig, document) == 1

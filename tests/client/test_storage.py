@@ -1,5 +1,6 @@
 """Uploads to a bucket and to the volume, and results fetched from them, over a real S3 server."""
 
+import base64
 import hashlib
 import json
 from collections.abc import Iterator
@@ -7,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import boto3
+import msgspec
 import pytest
 from glmocr_runpod import Client, Config
 from glmocr_runpod.contract import Delivery
-from glmocr_runpod.errors import Lost, Undelivered, Unreachable
+from glmocr_runpod.errors import Lost, Rejected, Undelivered, Unreachable
 from glmocr_runpod.kit import Kit
 from glmocr_runpod.storage import open_storage
 from moto.server import ThreadedMotoServer
@@ -59,8 +61,6 @@ def with_volume(rig: Rig, s3: str) -> Config:
 
 
 def _with(rig: Rig, **more: str) -> Config:
-    import msgspec
-
     return msgspec.structs.replace(rig.config, **more)
 
 
@@ -73,8 +73,6 @@ class Worker:
 
     async def __call__(self, job: Job) -> dict[str, Any]:
         data = self._document(job.input)
-        import base64
-
         self.read.append(data)
         inline = {k: v for k, v in job.input.items() if k not in ("s3_uri", "volume_path")}
         output = result_for({**inline, "file_base64": base64.b64encode(data).decode()})
@@ -189,6 +187,15 @@ def test_figures_left_in_storage_come_along(rig: Rig, s3: str, bucket: Any, tmp_
     document.save(tmp_path / "out")
     assert (tmp_path / "out" / "a.figures" / "1.jpg").read_bytes() == b"jpeg"
     assert [artifact.key for artifact in document.absent] == ["glmocr/none"]
+
+
+def test_a_refusal_of_the_storage_is_not_repeated(rig: Rig, s3: str, bucket: Any) -> None:
+    storage = open_storage(msgspec.structs.replace(with_bucket(rig, s3), bucket_name="nobodys"))
+    assert storage is not None
+    with pytest.raises(Rejected, match="NoSuchBucket"):
+        storage.find("c" * 64)
+    with pytest.raises(Rejected):
+        storage.upload("n", b"x", "d")
 
 
 def test_storage_that_is_down_is_unreachable(rig: Rig) -> None:
