@@ -1,4 +1,4 @@
-# The worker on top of SGLang's own image. SGLang keeps its Python; the worker's dependencies live in a venv of their own.
+# The worker on top of SGLang's own image. SGLang keeps its Python; the worker's dependencies live in their own venv.
 #   docker build .                                                   CUDA 12.9, drivers from 570
 #   docker build --build-arg BASE_IMAGE=lmsysorg/sglang:v0.5.17-cu130-runtime --build-arg MIN_DRIVER=580 .   CUDA 13
 # 0.5.17's digest is not public knowledge yet: .github/workflows/image.yml resolves the tag, builds from its digest, and
@@ -12,7 +12,8 @@ WORKDIR /build
 COPY requirements/image.txt ./
 # pip of the base installs into the venv, which therefore needs none; SGLang's own packages stay visible and untouched.
 # Left out: the wheels' tests, PyMuPDF's own layout model (which it does without), onnxruntime's library for C programs
-# (Python's own is beside it), botocore's descriptions of services other than S3. Bytecode is kept for what the worker imports: its user cannot write it later.
+# (Python's own is beside it), botocore's descriptions of services other than S3. Bytecode is kept for what the worker
+# imports: its user cannot write it later.
 RUN python3 -m venv --without-pip --system-site-packages /opt/handler-venv \
  && python3 -m pip --python /opt/handler-venv/bin/python install \
       --no-cache-dir --no-compile --no-deps --require-hashes -r image.txt \
