@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from emulator.clock import Clock, wait_for
+from emulator.clock import Clock, SystemClock, wait_for
 from emulator.fleet import Fleet, Worker, WorkerState
 from emulator.processes import WorkerCommand, WorkerProcess
 from emulator.queue import JobQueue
@@ -94,20 +94,16 @@ class Autoscaler:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def wait_ready(self, timeout_s: float) -> None:
-        """Until one worker has polled. Raises `WorkerBootFailed` or `TimeoutError`."""
+        """Until one worker has polled, in real time. Raises `WorkerBootFailed` or `TimeoutError`."""
 
         def settled() -> bool | None:
             ready = any(worker.state is WorkerState.READY for worker in self._fleet.workers())
             return True if ready or self.failed else None
 
-        if await wait_for(self._clock, self._fleet.changed, settled, timeout_s) is None:
+        if await wait_for(SystemClock(), self._fleet.changed, settled, timeout_s) is None:
             raise TimeoutError(f"no worker became ready within {timeout_s:g} s")
         if self.failed:
             raise WorkerBootFailed(", ".join(f"{name}: exit status {code}" for name, code in self.boot_failures))
-
-    def process(self, worker_id: str) -> WorkerProcess | None:
-        """The running process of that worker."""
-        return self._processes.get(worker_id)
 
     async def kill(self, worker_id: str, number: signal.Signals = signal.SIGKILL) -> None:
         """SIGKILL: the container is gone. Any other signal: to the worker's own process."""

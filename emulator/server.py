@@ -156,9 +156,9 @@ class Emulator:
         return self.fleet.workers()
 
     async def wait_job(self, job_id: str, timeout_s: float = 60.0) -> Job:
-        """The job, once it has ended. Raises `TimeoutError`."""
+        """The job, once it has ended; `timeout_s` in real time. Raises `TimeoutError`."""
         job = self.queue.get(job_id)
-        if await wait_for(self.clock, self.queue.changed, lambda: job.status.final or None, timeout_s) is None:
+        if await wait_for(SystemClock(), self.queue.changed, lambda: job.status.final or None, timeout_s) is None:
             raise TimeoutError(f"job {job_id} is {job.status} after {timeout_s:g} s")
         return job
 
@@ -222,7 +222,7 @@ class Emulator:
                 return _error(404, "endpoint not found")
             wait_s = self._rates.enter(operation, self.clock.now())
             if wait_s is not None:
-                return _error(429, "too many requests", {"Retry-After": f"{wait_s:.0f}"})
+                return _error(429, "too many requests", {"Retry-After": str(math.ceil(wait_s))})
             try:
                 return await handler(request)
             finally:

@@ -149,3 +149,12 @@ async def test_in_process_answers(caller: Caller, emulator: Emulator) -> None:
     emulator.answer(answer)
     job = await emulator.wait_job(await caller.run(n=4))
     assert (job.status, job.output) == (JobStatus.COMPLETED, 8)
+
+
+async def test_skipping_time_does_not_end_the_wait_for_a_job(caller: Caller, worker: HandWorker) -> None:
+    waiting = asyncio.create_task(caller.emulator.wait_job(await caller.run()))
+    await caller.emulator.skip(500)
+    job = await worker.take()
+    assert job is not None
+    await worker.post(job["id"], {"output": 1})
+    assert (await waiting).output == 1
