@@ -123,7 +123,9 @@ class EngineBoot:
         env = {**child_environment(), **command.env}
         if self.key:
             env[KEY_VARIABLE] = self.key
-        return EngineServer(command.argv(port), env, port, log, secret=self.key).__enter__()
+        server = EngineServer(command.argv(port), env, port, log, secret=self.key)
+        server.start()
+        return server
 
 
 def start_engine(settings: Settings) -> EngineBoot:

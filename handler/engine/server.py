@@ -85,6 +85,16 @@ class EngineServer:
         return self._process.pid if self._process else None
 
     def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start the process; whoever calls this calls `stop`."""
         self._process = subprocess.Popen(  # noqa: S603 - argv is ours
             [sys.executable, "-I", "-S", str(SUPERVISOR), str(os.getpid()), str(self._grace_s), "--", *self.argv],
             env=self._env,
@@ -98,12 +108,6 @@ class EngineServer:
             target=self._read_output, args=(self._process.stdout,), name="engine-output", daemon=True
         )
         self._reader.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
 
     def alive(self) -> bool:
         """Whether the engine's process runs."""

@@ -102,7 +102,7 @@ import logging, sys, time
 from handler.engine.server import EngineServer
 argv = sys.argv[1:]
 server = EngineServer(argv, {"PATH": "/usr/bin"}, 0, logging.getLogger("x"))
-server.__enter__()
+server.start()
 print(server.pid, flush=True)
 time.sleep(600)
 """
@@ -123,7 +123,7 @@ async def test_nothing_survives_a_killed_worker(tmp_path: Path) -> None:
 
 async def test_it_outlives_the_thread_that_started_it(small_engine: Make) -> None:
     server = small_engine()
-    await asyncio.to_thread(server.__enter__)
+    await asyncio.to_thread(server.start)
     executor_done = asyncio.get_running_loop().shutdown_default_executor()
     await executor_done
     try:
