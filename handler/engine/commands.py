@@ -9,7 +9,6 @@ from handler.engine.api import EngineName
 from handler.engine.gpu import visible_gpus
 from handler.engine.server import LOOPBACK
 from handler.engine.sglang import Profile, choose_profile, ran_out_of_memory, smaller
-from handler.models.resolve import resolve
 from handler.settings import Settings
 
 GLM_OCR = "glm-ocr"
@@ -43,13 +42,20 @@ def command_for(settings: Settings) -> Command:
         case EngineName.RAPIDOCR:
             return Command(_rapidocr_argv)
         case EngineName.TRANSFORMERS:
-            return _transformers(settings.sglang_python, resolve(GLM_OCR, settings))
+            return _transformers(settings.sglang_python, _weights(settings))
         case EngineName.SGLANG:
             gpus = visible_gpus(settings.cuda_visible_devices)
             profile = choose_profile(settings.sglang_profile, gpus, settings.engine_model)
-            return _sglang(settings, profile, resolve(GLM_OCR, settings))
+            return _sglang(settings, profile, _weights(settings))
         case EngineName.EXTERNAL:
             raise ValueError("an external engine is not started")
+
+
+def _weights(settings: Settings) -> Path:
+    # Imported here, since the embedded engine need not wait for what downloads models.
+    from handler.models.resolve import resolve
+
+    return resolve(GLM_OCR, settings)
 
 
 def _rapidocr_argv(port: int) -> tuple[str, ...]:

@@ -4,7 +4,8 @@
         ...                                # patches, layout model
         engine = boot.wait_ready()         # an `Engine`, with its facts read
 
-Leaving the block ends the child and everything it spawned.
+Leaving the block ends the child and everything it spawned. The HTTP client is imported only once the child is starting:
+it takes as long to import as everything before it.
 """
 
 import asyncio
@@ -12,16 +13,18 @@ import logging
 import secrets
 import time
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from handler.engine.api import EngineName
-from handler.engine.client import Deadlines, HttpEngine
 from handler.engine.commands import Command, command_for
 from handler.engine.gpu import Gpu, visible_gpus
 from handler.engine.server import EngineServer, EngineStartError, free_port
 from handler.errors import SettingsError
 from handler.schema import JsonValue
 from handler.settings import Settings, child_environment
+
+if TYPE_CHECKING:
+    from handler.engine.client import HttpEngine
 
 log = logging.getLogger("handler.engine")
 
@@ -52,7 +55,7 @@ class EngineBoot:
         if self.server is not None:
             self.server.stop()
 
-    def wait_ready(self) -> HttpEngine:
+    def wait_ready(self) -> "HttpEngine":
         """Block until the engine answers, then read its facts. Raises `EngineStartError`. Not from inside a loop."""
         return asyncio.run(self._until_ready())
 
@@ -83,7 +86,7 @@ class EngineBoot:
             return {}
         return {"exit_code": self.server.exit_code(), "tail": list(self.server.tail(TAIL_LINES))}
 
-    async def _until_ready(self) -> HttpEngine:
+    async def _until_ready(self) -> "HttpEngine":
         timeout_s = self._settings.engine_start_timeout_s
         if self.server is None:
             engine = self._client(self._url, None)
@@ -102,13 +105,15 @@ class EngineBoot:
         self.server = self._start(self.command)
         return await self._child_ready(self.server, timeout_s)
 
-    async def _child_ready(self, server: EngineServer, timeout_s: float) -> HttpEngine:
+    async def _child_ready(self, server: EngineServer, timeout_s: float) -> "HttpEngine":
         async with self._client(server.url, server) as engine:
             await server.wait_ready(engine.ready, timeout_s)
             await engine.describe()
             return engine
 
-    def _client(self, url: str, server: EngineServer | None) -> HttpEngine:
+    def _client(self, url: str, server: EngineServer | None) -> "HttpEngine":
+        from handler.engine.client import Deadlines, HttpEngine
+
         return HttpEngine(
             url,
             name=self._settings.glmocr_engine,
@@ -138,7 +143,7 @@ def start_engine(settings: Settings) -> EngineBoot:
     return EngineBoot(settings, None, url=settings.engine_url.rstrip("/").removesuffix("/v1"), key=key)
 
 
-async def _wait_external(engine: HttpEngine, deadline_s: float) -> None:
+async def _wait_external(engine: "HttpEngine", deadline_s: float) -> None:
     deadline = time.monotonic() + deadline_s
     while not await engine.ready():
         if time.monotonic() > deadline:
