@@ -7,12 +7,13 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qs
 
 import yaml
 
 from handler.models.manifest import ModelEntry
+from tests.support.servers import http_server
 
 REPO = "acme/tiny"
 REVISION = "0123456789abcdef0123456789abcdef01234567"
@@ -115,14 +116,5 @@ def _handler(hub: Hub) -> type[BaseHTTPRequestHandler]:
 def serving(files: Mapping[str, bytes]) -> Iterator[Hub]:
     """A hub on a free loopback port."""
     hub = Hub(dict(files))
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(hub))
-    server.daemon_threads = True
-    hub.url = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    try:
+    with http_server(_handler(hub)) as hub.url:
         yield hub
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

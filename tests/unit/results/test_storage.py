@@ -4,22 +4,19 @@ from pathlib import Path
 
 import pytest
 import requests
-from moto.server import ThreadedMotoServer
 from pydantic import SecretStr
 
 from handler.bucket import bucket_client
 from handler.errors import StorageUnavailable
 from handler.results.storage import S3Storage, VolumeStorage
 from handler.settings import Settings
+from tests.support.servers import s3_server
 
 
 @pytest.fixture(scope="module")
 def s3_url() -> Iterator[str]:
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield f"http://{host}:{port}"
-    server.stop()
+    with s3_server() as address:
+        yield address
 
 
 def settings(url: str | None) -> Settings:

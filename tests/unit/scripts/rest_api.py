@@ -1,13 +1,14 @@
 """A stand-in for RunPod's REST API: templates, endpoints and their workers, strict about what it is sent."""
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import urlsplit
+
+from tests.support.servers import http_server
 
 KEY = "account-key"
 TEMPLATE_FIELDS = {
@@ -126,13 +127,5 @@ def _handler(account: Account) -> type[BaseHTTPRequestHandler]:
 def serving() -> Iterator[Account]:
     """An empty account behind a free loopback port."""
     account = Account()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(account))
-    account.url = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    try:
+    with http_server(_handler(account)) as account.url:
         yield account
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

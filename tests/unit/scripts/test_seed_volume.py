@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import EndpointConnectionError
-from moto.server import ThreadedMotoServer
 from rich.progress import Progress
 
 from handler.errors import ModelError
 from scripts.seed_volume import MAX_PART, UploadError, Volume, client, main, parts_of, seed
 from tests.hub import REVISION, Hub
+from tests.support.servers import s3_server
 
 VOLUME = "volume-id"
 PART = 5 * 1024 * 1024
@@ -20,11 +20,8 @@ KEY = f"glmocr/models/tiny/{REVISION}/model.safetensors"
 
 @pytest.fixture(scope="module")
 def s3_url() -> Iterator[str]:
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield f"http://{host}:{port}"
-    server.stop()
+    with s3_server() as address:
+        yield address
 
 
 @pytest.fixture

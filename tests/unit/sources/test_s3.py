@@ -3,36 +3,32 @@ from pathlib import Path
 
 import boto3
 import pytest
-from moto.server import ThreadedMotoServer
 
 from handler.errors import DocumentTooLarge, PathRefused, SourceNotFound, SourceUnavailable, UrlRefused, WorkerError
 from handler.settings import Settings
 from handler.sources.s3 import download
+from tests.support.servers import s3_server
 
 SettingsWith = Callable[..., Settings]
 
 
 @pytest.fixture(scope="module")
 def endpoint() -> Iterator[str]:
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    address = f"http://{host}:{port}"
-    client = boto3.client(
-        "s3",
-        endpoint_url=address,
-        aws_access_key_id="id",
-        aws_secret_access_key="secret",
-        region_name="us-east-1",
-    )
-    for bucket in ("documents", "others"):
-        client.create_bucket(Bucket=bucket)
-    client.put_object(Bucket="documents", Key="in/scan.pdf", Body=b"content")
-    client.put_object(Bucket="documents", Key="in/big.pdf", Body=b"x" * 2001)
-    client.put_object(Bucket="documents", Key="glmocr/results/a.json", Body=b"{}")
-    client.put_object(Bucket="others", Key="a.pdf", Body=b"private")
-    yield address
-    server.stop()
+    with s3_server() as address:
+        client = boto3.client(
+            "s3",
+            endpoint_url=address,
+            aws_access_key_id="id",
+            aws_secret_access_key="secret",
+            region_name="us-east-1",
+        )
+        for bucket in ("documents", "others"):
+            client.create_bucket(Bucket=bucket)
+        client.put_object(Bucket="documents", Key="in/scan.pdf", Body=b"content")
+        client.put_object(Bucket="documents", Key="in/big.pdf", Body=b"x" * 2001)
+        client.put_object(Bucket="documents", Key="glmocr/results/a.json", Body=b"{}")
+        client.put_object(Bucket="others", Key="a.pdf", Body=b"private")
+        yield address
 
 
 @pytest.fixture
