@@ -9,6 +9,7 @@ from glmocr_runpod.events import Submitted, Waiting
 from glmocr_runpod.protocol import (
     Accepted,
     Again,
+    Gone,
     NotTaken,
     Refusal,
     Snapshot,
@@ -40,8 +41,9 @@ def submit(desk: Desk, job: Job, known: Entry | None, *, runs: int = 0) -> Flow[
         ttl_s=job.policy.ttl_s,
         execution_ms=known.execution_ms if known else 0,
     )
-    desk.ledger.put(entry)
+    # The body first: what cannot be made, because its bytes are not at hand, changes nothing.
     body = yield from patiently(desk, job.key, lambda: call(lambda: _body(job, entry)))
+    desk.ledger.put(entry)
     attempt = 0
     while True:
         desk.ledger.put(msgspec.structs.replace(entry, stage=Stage.SENDING))
@@ -82,25 +84,25 @@ def _submitted(desk: Desk, entry: Entry, job_id: str) -> Entry:
 
 
 def requeue(desk: Desk, job: Job, entry: Entry) -> Flow[Entry]:
-    """Run a failed job again: under its id where the platform allows, else as a new one."""
-    again = msgspec.structs.replace(_one_run_more(entry, Stage.SUBMITTED), error=None)
+    """Run a failed job again: under its id where the platform allows, else as a new one.
+
+    A new one only when the old one is known not to run: `/retry` was refused and its state is final or gone.
+    """
+    again = msgspec.structs.replace(_one_run_more(entry, Stage.SUBMITTED), error=None, submitted_at=desk.time.wall())
     for attempt in range(RETRY_POSTS):
         look = read_status((yield from send(retry_request(entry.job_id or ""))))
-        if isinstance(look, Snapshot):
-            again = msgspec.structs.replace(again, submitted_at=desk.time.wall())
+        # A repetition that is refused may mean that the first one was taken: the job's state tells.
+        now = look if isinstance(look, Snapshot) else read_status((yield from send(status_request(entry.job_id or ""))))
+        if isinstance(now, Refusal):
+            raise now.error
+        if isinstance(now, Snapshot) and (now is look or now.state not in (State.FAILED, State.TIMED_OUT)):
             desk.ledger.put(again)
             desk.observer(Submitted(entry.key, entry.job_id or ""))
             return again
-        # A repetition answered by a refusal may mean that the first one was taken: its state tells.
-        now = read_status((yield from send(status_request(entry.job_id or ""))))
-        if isinstance(now, Snapshot) and now.state not in (State.FAILED, State.TIMED_OUT):
-            desk.ledger.put(again)
-            return again
-        if isinstance(look, Again):
-            yield from pause(patient_delay(attempt, desk.random(), look.retry_after_s))
-            continue
-        break
-    return (yield from submit(desk, job, entry, runs=entry.runs))
+        if isinstance(now, Snapshot | Gone) and isinstance(look, Refusal | Gone):
+            return (yield from submit(desk, job, entry, runs=entry.runs))
+        yield from pause(patient_delay(attempt, desk.random(), look.retry_after_s if isinstance(look, Again) else None))
+    raise Unreachable("the failed job could not be queued again just now", reference=job.key)
 
 
 def _one_run_more(entry: Entry, stage: Stage) -> Entry:

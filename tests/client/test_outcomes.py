@@ -18,6 +18,7 @@ from glmocr_runpod.errors import (
     Lost,
     RateLimited,
     Rejected,
+    SourceError,
     TimedOut,
     Unreachable,
 )
@@ -54,11 +55,16 @@ class Shelf:
 
     def __init__(self, results: dict[str, bytes] | None = None) -> None:
         self.results = results or {}
+        self.away = 0
+        """So many questions are not answered."""
 
     def fetch(self, delivery: Delivery, key: str) -> bytes | None:
         return self.results.get(key)
 
     def find(self, content_key: str) -> bytes | None:
+        if self.away:
+            self.away -= 1
+            raise Unreachable("the storage does not answer")
         return self.results.get(content_key)
 
     def upload(self, name: str, data: bytes, digest: str) -> JsonObject:
@@ -272,6 +278,14 @@ def test_404_after_31_minutes_with_a_stored_result(desk: Desk) -> None:
     assert desk.jobs == 1
 
 
+def test_storage_that_is_away_is_asked_again(desk: Desk) -> None:
+    desk.leave_result(finished_and_forgotten(desk))
+    desk.shelf.away = 8
+    desk.fails(Unreachable)
+    desk.parse()
+    assert desk.jobs == 1
+
+
 def test_a_result_of_another_document_is_not_taken(desk: Desk) -> None:
     job = finished_and_forgotten(desk)
     desk.leave_result(job)
@@ -383,6 +397,30 @@ def test_where_the_platform_refuses_retry_the_job_is_sent_anew(desk: Desk, statu
 
 def test_a_retry_that_was_taken_without_an_answer(desk: Desk) -> None:
     desk.fault(FaultKind.LOST_RESPONSE, "retry", times=1)
+    desk.parse(answer=failing(ErrorCode.STORAGE_UNAVAILABLE, retryable=True, times=1))
+    assert [job.caller_retries for job in desk.rig.jobs()] == [1]
+
+
+def test_a_retry_nobody_answers_is_no_reason_for_a_second_job(desk: Desk) -> None:
+    answer = failing(ErrorCode.STORAGE_UNAVAILABLE, retryable=True, times=1)
+    desk.fault(FaultKind.STATUS, "retry", status=502)
+    desk.fails(Unreachable, answer=answer)
+    assert desk.jobs == 1
+    desk.heal()
+    desk.parse(answer=answer)
+    assert [job.caller_retries for job in desk.rig.jobs()] == [1]
+
+
+def test_waiting_without_the_documents_bytes_changes_nothing(desk: Desk) -> None:
+    interrupted(desk)
+    answer = failing(ErrorCode.STORAGE_UNAVAILABLE, retryable=True)
+    desk.fault(FaultKind.STATUS, "retry", status=404, times=1)
+    with (
+        desk.rig.worker(answer),
+        Client(config=desk.rig.config, clock=desk.time, transport=desk.transport) as client,
+        pytest.raises(SourceError, match="call parse"),
+    ):
+        client.attach(client.ledger.plans()[0][0])
     desk.parse(answer=failing(ErrorCode.STORAGE_UNAVAILABLE, retryable=True, times=1))
     assert [job.caller_retries for job in desk.rig.jobs()] == [1]
 
