@@ -9,7 +9,7 @@ WORKERS ?= 2
 LOCKS := requirements/image.txt requirements/base.txt requirements/demo.txt
 SHELL_FILES = $(shell grep -lE '^\#!.*bash' start.sh .ci/run scripts/*)
 
-.PHONY: help demo test lint format docs lock clean test-chaos test-engine test-image bench bench-quick bench-boot boot-image deploy smoke-endpoint rollback check-models audit sbom
+.PHONY: help demo test fuzz lint format docs lock clean test-chaos test-engine test-image bench bench-quick bench-boot boot-image deploy smoke-endpoint rollback check-models audit sbom
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -68,6 +68,9 @@ smoke-endpoint: $(VENV)/.test ## One real document through the deployed endpoint
 
 rollback: $(VENV)/.test ## The endpoint back to the image before
 	scripts/deploy rollback
+
+fuzz: $(VENV)/.test ## Minutes of fuzzing what takes input apart; what it finds goes to tests/security/corpus
+	$(BIN)/python -m pytest -n $(WORKERS) --timeout 0 --hypothesis-profile=fuzz tests/security/test_fuzz.py
 
 lint: $(VENV)/.test ## Style, types, shell, image, workflows
 	$(BIN)/ruff check .
