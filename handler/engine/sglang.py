@@ -15,8 +15,8 @@ from handler.errors import GateError, SettingsError
 PROFILES = Path(__file__).with_name("profiles.yaml")
 LAUNCHER = Path(__file__).with_name("sglang_launcher.py")
 OLDEST_CAPABILITY = (8, 0)
-SHARED_MEMORY_GIB = 16
-"""What a GPU gets that shares the machine's memory with the rest of it and does not say how much it has."""
+SHARED_MEMORY_GIB = 48
+"""Assumed of a GPU that shares the memory of its machine and does not say how much that is: DGX Spark, 128 GB."""
 MEMORY_WORDS = ("out of memory", "OutOfMemoryError", "Not enough memory", "CUDA_ERROR_OUT_OF_MEMORY")
 
 Flags = Mapping[str, str | int | float | bool]

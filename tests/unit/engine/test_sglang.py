@@ -29,7 +29,7 @@ def gpu(capability: str = "8.9", memory: int | None = 24564, cuda: tuple[int, in
         ("9.0", 81559, "hopper/80gb"),
         ("9.0", 143771, "hopper/80gb"),
         ("10.0", 183359, "blackwell/80gb"),
-        ("12.1", None, "spark/16gb"),
+        ("12.1", None, "spark/48gb"),
     ],
 )
 def test_the_profile_follows_capability_and_memory(capability: str, memory: int | None, name: str) -> None:
