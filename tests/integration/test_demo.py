@@ -17,8 +17,15 @@ DOCUMENT = ROOT / "handler" / "golden" / "page.pdf"
 @pytest.fixture
 def demo() -> Iterator[subprocess.Popen[str]]:
     argv = [sys.executable, "-m", "scripts.demo", str(DOCUMENT)]
+    environment = {**os.environ, "BOOT_GOLDEN_PAGE": "off"}
     with subprocess.Popen(
-        argv, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+        argv,
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
     ) as process:
         yield process
         if process.poll() is None:

@@ -3,7 +3,7 @@ import pytest
 from handler.engine.api import EngineName
 from handler.errors import SettingsError
 from handler.layout.names import LayoutName
-from handler.settings import Settings
+from handler.settings import Settings, secret_from
 
 
 def test_every_bad_value_is_named_with_what_it_accepts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,3 +41,11 @@ def test_secrets_are_not_public(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "hunter" not in repr(settings)
     assert "hunter" not in str(settings.public())
     assert settings.public()["GLMOCR_ENGINE"] == "sglang"
+
+
+def test_the_key_of_a_command_line_comes_from_the_variable_it_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("THE_KEY", "secret")
+    assert secret_from("THE_KEY") == "secret"
+    monkeypatch.setenv("THE_KEY", "")
+    with pytest.raises(SettingsError, match="THE_KEY is not set or empty"):
+        secret_from("THE_KEY")

@@ -5,7 +5,7 @@ import pymupdf
 import pytest
 
 from handler.geometry import PixelBox
-from handler.layout.cdla import Cdla, in_order, is_printed_text
+from handler.layout.cdla import Cdla, in_order, is_printed_text, with_document_title
 from handler.layout.detector import Detection, Pixels
 from handler.schema import Label
 
@@ -58,3 +58,23 @@ def test_headers_come_first_and_footers_last_wherever_they_stand() -> None:
     footer = Detection(Label.FOOTER, PixelBox(0, 100, 500, 190), 0.9)
     header = Detection(Label.HEADER, PixelBox(0, 200, 500, 290), 0.9)
     assert in_order([footer, body, header]) == [header, body, footer]
+
+
+def titles(*heights: int) -> list[Detection]:
+    return [
+        Detection(Label.PARAGRAPH_TITLE, PixelBox(0, 100 * n, 300, 100 * n + h), 0.9) for n, h in enumerate(heights)
+    ]
+
+
+def test_a_title_that_opens_the_page_and_is_the_largest_is_the_documents() -> None:
+    assert [d.label for d in with_document_title(titles(60, 30, 31))] == [
+        Label.DOC_TITLE,
+        Label.PARAGRAPH_TITLE,
+        Label.PARAGRAPH_TITLE,
+    ]
+
+
+def test_a_title_like_the_others_or_a_lone_one_stays_what_it_is() -> None:
+    assert with_document_title(titles(32, 30, 31)) == titles(32, 30, 31)
+    assert with_document_title(titles(60)) == titles(60)
+    assert with_document_title([]) == []
