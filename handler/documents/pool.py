@@ -113,6 +113,15 @@ class RenderPool:
                 raise first from None
 
     async def _call(self, rank: Rank, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run in a render process; once more where the process ended and a drawn page cannot be to blame for it."""
+        try:
+            return await self._once(rank, function, *args, **kwargs)
+        except RenderFailure as failure:
+            if failure.reason is not Reason.KILLED_WORKER or rank is Rank.DRAW:
+                raise
+            return await self._once(rank, function, *args, **kwargs)
+
+    async def _once(self, rank: Rank, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run in a render process. Whatever goes wrong there is a `RenderFailure`, unless it concerns the whole job."""
         timeout = self._settings.render_timeout_s
         async with self._turns.turn(rank):

@@ -85,6 +85,16 @@ async def test_a_killed_process_costs_one_page(staged: Staged, monkeypatch: pyte
         own.release(await own.render(document, 1, 72))
 
 
+async def test_a_process_killed_while_cutting_costs_nothing(staged: Staged, monkeypatch: pytest.MonkeyPatch) -> None:
+    document = staged(pdf(lines))
+    with RenderPool(Settings(render_processes=1)) as own:
+        image = await own.render(document, 1, 72)
+        monkeypatch.setattr(remote, "cut_regions", misbehaviour.die_first)
+        [cut] = await own.cut(image, [CutRequest(PixelBox(0, 0, image.width, image.height), Label.TEXT)])
+        assert cut.ink > 0
+        own.release(image)
+
+
 async def test_a_page_that_hangs_is_stopped(staged: Staged, monkeypatch: pytest.MonkeyPatch) -> None:
     document = staged(pdf(lines))
     with RenderPool(Settings(render_processes=1, render_timeout_s=0.3)) as own:
