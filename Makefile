@@ -9,7 +9,7 @@ WORKERS ?= 2
 LOCKS := requirements/image.txt requirements/base.txt requirements/demo.txt
 SHELL_FILES = $(shell grep -lE '^\#!.*bash' start.sh .ci/run scripts/*)
 
-.PHONY: help demo test fuzz lint format docs lock clean test-chaos test-engine test-image bench bench-quick bench-boot boot-image deploy smoke-endpoint rollback check-models audit sbom
+.PHONY: help demo test fuzz lint format docs lock clean test-chaos test-engine test-image bench bench-quick bench-plots bench-boot boot-image deploy smoke-endpoint rollback check-models audit sbom
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -50,6 +50,10 @@ bench-boot: $(VENV)/.test ## What the worker adds to its engine's own start
 
 bench: $(VENV)/.test ## Stock glmocr and this worker on a simulated engine, about half an hour; wants a quiet machine
 	$(BIN)/python -m bench
+
+bench-plots: $(VENV)/.test requirements/bench.txt ## The pictures of docs/performance.md from the newest results
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/bench.txt
+	$(BIN)/python -m bench.plots
 
 bench-quick: $(VENV)/.test ## The short scenarios once, about two minutes
 	$(BIN)/python -m bench --quick

@@ -37,17 +37,18 @@ def main() -> None:
     corpus = make_corpus()
     chosen = [s for s in scenarios(corpus) if _wanted(s.name, args.quick, args.only)]
     results = Results()
+    path = RESULTS / time.strftime("%Y%m%d-%H%M%S.json")
     for run in runs(chosen, corpus, 1 if args.quick else args.repeats):
         results.runs.append(run)
         print(_line(run), flush=True)
-    path = write(results)
+        write(results, path)
     print("\n" + medians(results, chosen) + "\n\n" + verdicts(results) + f"\n\n{path}")
 
 
 def runs(chosen: Sequence[Scenario], corpus: Corpus, repeats: int) -> Iterable[Run]:
-    """Each scenario's sides in turn, repeated, so that both sides of a pair see the same machine."""
-    for scenario in chosen:
-        for _ in range(repeats):
+    """All scenarios, repeated; the sides of one in turn, so that both sides of a pair see the same machine."""
+    for _ in range(repeats):
+        for scenario in chosen:
             for side in scenario.sides:
                 yield measure(scenario, side, corpus)
 
@@ -74,10 +75,9 @@ def table(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join([lines[0], "|" + "|".join("-" * (w + 2) for w in widths) + "|", *lines[1:]])
 
 
-def write(results: Results) -> Path:
-    """The raw figures, with what is needed to judge them."""
+def write(results: Results, path: Path) -> None:
+    """The raw figures so far, with what is needed to judge them."""
     RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / time.strftime("%Y%m%d-%H%M%S.json")
     machine = {"cpus": os.cpu_count(), "python": platform.python_version(), "machine": platform.machine()}
     content: dict[str, Any] = {
         "machine": machine,
@@ -85,7 +85,6 @@ def write(results: Results) -> Path:
         "runs": [run.as_json() for run in results.runs],
     }
     path.write_text(json.dumps(content, indent=1))
-    return path
 
 
 def _wanted(name: str, quick: bool, only: list[str] | None) -> bool:
