@@ -6,6 +6,7 @@ import os
 import platform
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from bench.corpus.documents import Corpus, make_corpus
 from bench.goals import GOALS
 from bench.measure import Run, measure
 from bench.results import Results, cpu, eff, first_request, occupancy, pages_per_s, peak, starved
-from bench.scenarios import QUICK, Scenario, scenarios
+from bench.scenarios import QUICK, Scenario, Side, scenarios
 
 RESULTS = Path(__file__).parent / "results"
 FIGURES = {
@@ -33,9 +34,15 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="the short scenarios, once")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--only", action="append", help="only scenarios whose name begins so; may be repeated")
+    parser.add_argument("--slowed", type=float, default=1.0, help="slow motion, for a machine that others keep busy")
+    parser.add_argument("--side", choices=[side.value for side in Side], help="only this side")
     args = parser.parse_args()
     corpus = make_corpus()
-    chosen = [s for s in scenarios(corpus) if _wanted(s.name, args.quick, args.only)]
+    chosen = [
+        replace(s, slowed=args.slowed, sides=tuple(x for x in s.sides if args.side in (None, x)))
+        for s in scenarios(corpus)
+        if _wanted(s.name, args.quick, args.only)
+    ]
     results = Results()
     path = RESULTS / time.strftime("%Y%m%d-%H%M%S.json")
     for run in runs(chosen, corpus, 1 if args.quick else args.repeats):

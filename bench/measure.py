@@ -1,5 +1,6 @@
 """One measured run: a fresh simulated engine, a fresh process of one side, a warm-up document, then the task."""
 
+import itertools
 import json
 import os
 import subprocess
@@ -42,6 +43,8 @@ class Run:
     lost: int
     load_before: float
     """One-minute load average of the machine when it began: a disturbed run is seen here."""
+    slowed: float
+    """As in the scenario; `pages_per_s` is of the GPU at its own speed."""
     simulator: dict[str, Any] = field(repr=False)
     notes: dict[str, Any] = field(repr=False)
 
@@ -70,7 +73,7 @@ def measure(scenario: Scenario, side: Side, corpus: Corpus) -> Run:
         scenario=scenario.name,
         side=side,
         wall_s=done.wall_s,
-        pages_per_s=done.pages * whole / done.wall_s,
+        pages_per_s=done.pages * whole / done.wall_s * scenario.slowed,
         eff=ideal / done.wall_s if ideal else None,
         occupancy=report["occupancy"],
         starved=report["starved"],
@@ -81,6 +84,7 @@ def measure(scenario: Scenario, side: Side, corpus: Corpus) -> Run:
         cut_short=report["cut_short"],
         lost=done.lost,
         load_before=load,
+        slowed=scenario.slowed,
         simulator=report,
         notes={**(done.notes or {}), "base_mb": usage.base_mb, "processes": usage.processes},
     )
@@ -149,14 +153,16 @@ def spawned(*arguments: str) -> Iterator[Talker]:
 @contextmanager
 def simulator(scenario: Scenario) -> Iterator[Simulator]:
     """The simulated engine of a scenario."""
-    with spawned("bench.simulator.server", "--gpu", scenario.gpu, "--pool", str(scenario.pool)) as engine:
+    options = {"--gpu": scenario.gpu, "--pool": str(scenario.pool), "--slowed": str(scenario.slowed)}
+    with spawned("bench.simulator.server", *itertools.chain(*options.items())) as engine:
         yield Simulator(engine.first["port"], engine.pid)
 
 
 @contextmanager
 def reader(scenario: Scenario, side: Side, corpus: Corpus, port: int) -> Iterator[Talker]:
     """One side's process, ready."""
-    arguments = ["--port", str(port), "--manifest", str(corpus.manifest), "--layout-s", str(scenario.layout_s)]
+    layout_s = scenario.layout_s * scenario.slowed
+    arguments = ["--port", str(port), "--manifest", str(corpus.manifest), "--layout-s", str(layout_s)]
     if side is Side.STOCK:
         arguments += ["--max-workers", str(scenario.stock_workers)]
     if side is Side.FIFO:

@@ -36,6 +36,8 @@ class Scenario:
     at_once: int = 8
     """Our worker's jobs at once; its default."""
     sides: tuple[Side, ...] = (Side.STOCK, Side.OURS)
+    slowed: float = 1.0
+    """Slow motion: GPU and layout model take so many times longer, on a machine whose CPUs are taken by others."""
 
     def paths(self, corpus: Corpus) -> list[Path]:
         """The documents."""

@@ -27,7 +27,6 @@ SHORT_DOCUMENTS = 16
 SHORT_PAGES = 3
 JPEG_QUALITY = 80
 NOISE = 5.0
-COLOUR_NOISE = 2.0
 PAPER = (1.0, 0.985, 0.95)
 """White paper as a scanner sees it, by channel: not grey."""
 
@@ -96,7 +95,7 @@ def _rasterised(pdf: bytes, dpis: list[int]) -> bytes:
                 continue
             pixmap = page.get_pixmap(dpi=dpi, alpha=False)
             pixels = np.frombuffer(pixmap.samples, np.uint8).reshape(pixmap.height, pixmap.width, 3)
-            grain = noise.normal(-2 * NOISE, NOISE, pixels.shape[:2])[..., None] + noise.normal(0, COLOUR_NOISE, 3)
+            grain = noise.normal(-2 * NOISE, NOISE, pixels.shape[:2])[..., None]
             noisy = np.clip(pixels * PAPER + grain, 0, 255).astype(np.uint8)
             jpeg = simplejpeg.encode_jpeg(noisy, quality=JPEG_QUALITY, colorspace="RGB", colorsubsampling="420")
             out.new_page(width=PAGE_WIDTH, height=PAGE_HEIGHT).insert_image(page.rect, stream=jpeg)

@@ -30,6 +30,10 @@ class Gpu:
         """No time passes in this one."""
         return self.prefill_tokens_per_s == 0.0
 
+    def slowed(self, times: float) -> "Gpu":
+        """The same GPU in slow motion."""
+        return Gpu(self.name, self.prefill_tokens_per_s / times, self.step_s * times, self.step_per_request_s * times)
+
 
 GPUS = {
     gpu.name: gpu for gpu in (Gpu("G0"), Gpu("G1", 20_000.0, 0.008, 0.000_05), Gpu("G2", 100_000.0, 0.003, 0.000_03))

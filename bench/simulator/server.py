@@ -280,8 +280,9 @@ def main() -> None:
     parser.add_argument("--gpu", choices=sorted(GPUS), default="G1")
     parser.add_argument("--slots", type=int, default=SLOTS)
     parser.add_argument("--pool", type=int, default=AMPLE_POOL)
+    parser.add_argument("--slowed", type=float, default=1.0, help="how many times slower than it is")
     args = parser.parse_args()
-    uvloop.run(serve(GPUS[args.gpu], args.slots, args.pool))
+    uvloop.run(serve(GPUS[args.gpu].slowed(args.slowed), args.slots, args.pool))
 
 
 if __name__ == "__main__":

@@ -103,3 +103,9 @@ def test_every_request_ends_with_its_tokens(shapes: list[tuple[int, int, int]], 
     _, done = run(scheduler)
     assert sorted(r.number for r in done) == list(range(len(shapes)))
     assert all(r.produced == min(r.answer_tokens, r.max_tokens) for r in done)
+
+
+def test_slow_motion_changes_nothing_but_the_time() -> None:
+    requests = [request(i, prompt=300 + i, answer=20 + i) for i in range(80)]
+    plain, slow = (ideal_makespan(gpu, requests) for gpu in (GPUS["G2"], GPUS["G2"].slowed(4)))
+    assert slow == pytest.approx(4 * plain)
