@@ -42,7 +42,7 @@ class ThreadClock:
         for thread in threading.enumerate():
             try:
                 stat = Path(f"/proc/self/task/{thread.native_id}/stat").read_text()
-            except FileNotFoundError:
+            except (FileNotFoundError, ProcessLookupError):
                 continue
             fields = stat.rpartition(")")[2].split()
             seconds = (int(fields[11]) + int(fields[12])) * TICK_S
