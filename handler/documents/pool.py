@@ -5,6 +5,7 @@ import multiprocessing
 from collections.abc import Callable, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
+from pathlib import Path
 from types import TracebackType
 from typing import ParamSpec, TypeVar
 
@@ -77,15 +78,15 @@ class RenderPool:
 
     async def cut(self, image: PageImage, requests: Sequence[CutRequest]) -> list[Cut]:
         """See `Renderer.cut`."""
-        return await self._call(Rank.CUT, remote.cut_regions, image, tuple(requests))
+        return await self._call(Rank.CUT, None, remote.cut_regions, image, tuple(requests))
 
     async def coverage(self, image: PageImage, boxes: Sequence[PixelBox]) -> Coverage:
         """See `Renderer.coverage`."""
-        return await self._call(Rank.COVERAGE, remote.find_missed, image, tuple(boxes))
+        return await self._call(Rank.COVERAGE, None, remote.find_missed, image, tuple(boxes))
 
     async def figure(self, image: PageImage, box: PixelBox) -> bytes:
         """See `Renderer.figure`."""
-        return await self._call(Rank.CUT, remote.cut_figure, image, box)
+        return await self._call(Rank.CUT, None, remote.cut_figure, image, box)
 
     def pixels(self, image: PageImage) -> Pixels:
         """See `Renderer.pixels`."""
@@ -97,34 +98,39 @@ class RenderPool:
 
     async def _open(self, document: StagedDocument, engine: PdfEngine) -> OpenedDocument:
         try:
-            return await self._call(Rank.OPEN, remote.open_document, document, engine)
+            return await self._call(Rank.OPEN, None, remote.open_document, document, engine)
         except RenderFailure as failure:
             raise DocumentUnreadable(f"the document cannot be opened: {failure.message}") from None
 
     async def _draw(self, job: PageJob) -> Drawn:
         try:
-            return await self._call(Rank.DRAW, remote.draw_page, job)
+            return await self._call(Rank.DRAW, job.document.path, remote.draw_page, job)
         except RenderFailure as first:
             if job.document.kind is not DocumentKind.PDF or first.reason in _FINAL:
                 raise
             try:
-                return await self._call(Rank.DRAW, remote.draw_page, replace(job, engine=PdfEngine.PDFIUM))
+                again = replace(job, engine=PdfEngine.PDFIUM)
+                return await self._call(Rank.DRAW, job.document.path, remote.draw_page, again)
             except RenderFailure:
                 raise first from None
 
-    async def _call(self, rank: Rank, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    async def _call(
+        self, rank: Rank, owner: Path | None, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
         """Run in a render process; once more where the process ended and a drawn page cannot be to blame for it."""
         try:
-            return await self._once(rank, function, *args, **kwargs)
+            return await self._once(rank, owner, function, *args, **kwargs)
         except RenderFailure as failure:
             if failure.reason is not Reason.KILLED_WORKER or rank is Rank.DRAW:
                 raise
-            return await self._once(rank, function, *args, **kwargs)
+            return await self._once(rank, owner, function, *args, **kwargs)
 
-    async def _once(self, rank: Rank, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    async def _once(
+        self, rank: Rank, owner: Path | None, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
         """Run in a render process. Whatever goes wrong there is a `RenderFailure`, unless it concerns the whole job."""
         timeout = self._settings.render_timeout_s
-        async with self._turns.turn(rank):
+        async with self._turns.turn(rank, owner):
             future: asyncio.Future[T] = asyncio.wrap_future(
                 self._living().schedule(function, args, kwargs, timeout=timeout)
             )

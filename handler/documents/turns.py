@@ -1,15 +1,20 @@
 """In which order the render processes serve: the page that is nearest to being sent goes first.
 
 The processes' own queue is first in, first out. Filled freely, it would draw every page in flight before it cut the
-first one; so it only gets what it needs to stay busy, and the rest waits here.
+first one; so it only gets what it needs to stay busy, and the rest waits here. Documents take turns: the first page of
+one that is new goes before the next pages of all others, so that a short document does not wait for long ones.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Hashable
 from contextlib import asynccontextmanager
 from enum import IntEnum
 from heapq import heappop, heappush
 from itertools import count
+
+OWNERS_REMEMBERED = 1024
+ROUNDS_REMEMBERED = 64
+"""Owners that have asked for nothing for so many rounds are forgotten when there are too many, and count as new."""
 
 
 class Rank(IntEnum):
@@ -22,18 +27,24 @@ class Rank(IntEnum):
 
 
 class Turns:
-    """At most `places` blocks run at once; a free place goes to the lowest rank, then to the longest wait."""
+    """At most `places` blocks run at once; a free place goes to the lowest rank, then to the earliest round.
+
+    Every block of an owner belongs to a later round than the one before; blocks without owner, and those of one round,
+    go by their wait.
+    """
 
     def __init__(self, places: int) -> None:
         self._free = places
         self._numbers = count()
-        self._waiting: list[tuple[Rank, int, asyncio.Future[None]]] = []
+        self._waiting: list[tuple[Rank, int, int, asyncio.Future[None]]] = []
+        self._round = 0
+        self._rounds: dict[Hashable, int] = {}
 
     @asynccontextmanager
-    async def turn(self, rank: Rank) -> AsyncIterator[None]:
+    async def turn(self, rank: Rank, owner: Hashable = None) -> AsyncIterator[None]:
         """Wait for a place and hold it."""
         turn = asyncio.get_running_loop().create_future()
-        heappush(self._waiting, (rank, next(self._numbers), turn))
+        heappush(self._waiting, (rank, self._round_of(owner), next(self._numbers), turn))
         self._serve()
         try:
             await turn
@@ -45,7 +56,17 @@ class Turns:
 
     def _serve(self) -> None:
         while self._free and self._waiting:
-            turn = heappop(self._waiting)[2]
+            _, of_round, _, turn = heappop(self._waiting)
             if not turn.cancelled():
                 self._free -= 1
+                self._round = max(self._round, of_round)
                 turn.set_result(None)
+
+    def _round_of(self, owner: Hashable) -> int:
+        if owner is None:
+            return 0
+        last = self._rounds.get(owner)
+        self._rounds[owner] = self._round - 1 if last is None else max(self._round, last + 1)
+        if len(self._rounds) > OWNERS_REMEMBERED:
+            self._rounds = {o: r for o, r in self._rounds.items() if r >= self._round - ROUNDS_REMEMBERED}
+        return self._rounds[owner]

@@ -31,7 +31,7 @@ async def latencies(rig: Rig, first_number: int) -> list[float]:
 @pytest.mark.chaos
 @pytest.mark.timeout(600)
 async def test_one_page_beside_three_hundred(tmp_path: Path) -> None:
-    settings = {"OCR_WORKER_CONCURRENCY": str(JOBS), "RENDER_PROCESSES": "2"}
+    settings = {"OCR_WORKER_CONCURRENCY": str(JOBS + 4), "RENDER_PROCESSES": "2"}
     async with running_rig(tmp_path, seconds=0.5, settings=settings) as rig:
         await latencies(rig, 1)
         alone = statistics.median(await latencies(rig, 101))

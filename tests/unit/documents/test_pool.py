@@ -120,7 +120,7 @@ async def test_the_pool_heals_when_an_idle_process_is_killed(staged: Staged) -> 
     document = staged(pdf(lines))
     with RenderPool(Settings(render_processes=1)) as own:
         await own.open(document)
-        idle = await own._call(Rank.OPEN, os.getpid)
+        idle = await own._call(Rank.OPEN, None, os.getpid)
         os.kill(idle, signal.SIGKILL)
         psutil.wait_procs([psutil.Process(idle)] if psutil.pid_exists(idle) else [], timeout=5)
         for _ in range(50):

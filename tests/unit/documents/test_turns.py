@@ -22,6 +22,25 @@ async def test_the_page_nearest_to_its_end_goes_first() -> None:
     assert order == ["cut", "open", "draw", "more"]
 
 
+async def test_documents_take_turns_and_a_new_one_goes_first() -> None:
+    turns, order = Turns(1), list[str]()
+    late: list[asyncio.Task[None]] = []
+
+    async def draw(page: str) -> None:
+        async with turns.turn(Rank.DRAW, owner=page[0]):
+            order.append(page)
+            if page == "b2":
+                late.extend(asyncio.create_task(draw(new)) for new in ("b3", "c1", "c2"))
+                await asyncio.sleep(0)
+
+    async with turns.turn(Rank.CUT):
+        tasks = [asyncio.create_task(draw(page)) for page in ("a1", "a2", "a3", "a4", "b1", "b2")]
+        await asyncio.sleep(0)
+    await asyncio.gather(*tasks)
+    await asyncio.gather(*late)
+    assert order == ["a1", "b1", "a2", "b2", "c1", "c2", "a3", "b3", "a4"]
+
+
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(Rank), st.booleans()), max_size=30), st.integers(1, 4))
 def test_every_place_comes_back(works: list[tuple[Rank, bool]], places: int) -> None:
