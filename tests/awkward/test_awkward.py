@@ -15,7 +15,7 @@ CASES = list(all_cases())
 
 @pytest.fixture(scope="module")
 def rig() -> Iterator[Rig]:
-    with reading_rig(Settings(), sighted_engine()) as ready:
+    with reading_rig(Settings(render_timeout_s=120), sighted_engine()) as ready:
         yield ready
 
 

@@ -46,7 +46,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory, endpoint: str) -> Setting
             "bucket_secret_access_key": "planted-secret-key",
             "max_document_bytes": 8 * 1024 * 1024,
             "max_pages": 500,
-            "render_timeout_s": 4,
+            "render_timeout_s": 10,
             "render_memory_mb": 1024,
         }
     )
@@ -69,6 +69,7 @@ def answered(attack: Attack, answer: dict[str, Any]) -> bool:
     return tuple(page.split("+")[0] for page in actual) == attack.expected
 
 
+@pytest.mark.timeout(600)
 async def test_all_are_refused_with_their_code_and_the_worker_lives_on(rig: Rig, settings: Settings) -> None:
     await rig.ask({"probe": True})
     before = psutil.Process().memory_info().rss

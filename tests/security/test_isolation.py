@@ -72,7 +72,7 @@ def foreign(text: str, number: int) -> list[str]:
     return sorted(word for word in words if f"-canary-{number:03d}x" not in word)
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(600)
 async def test_no_canary_leaves_its_job(tmp_path: Path) -> None:
     volume = tmp_path / "volume"
     volume.mkdir()
