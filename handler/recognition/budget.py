@@ -24,10 +24,11 @@ class _Need:
     rate: float
 
 
-_NEEDS = {Task.TEXT: _Need(384, 3.0), Task.TABLE: _Need(1024, 4.0), Task.FORMULA: _Need(512, 10.0)}
+_NEEDS = {Task.TEXT: _Need(64, 2.5), Task.TABLE: _Need(256, 2.5), Task.FORMULA: _Need(512, 10.0)}
 """From 372 regions the published model read (a report of 41 pages at 200 dpi, a page of a building code, code, a
 bank's table, handwriting): text needs at most 2.4 tokens per image token beyond 45, a table 2.0, a formula 17 where it
-is tiny. Tokens were estimated from above: one per 4 Latin letters, per digit, per other character, per line break."""
+is tiny. Tokens were estimated from above: one per 4 Latin letters, per digit, per other character, per line break.
+Little is added to that: on a pool of 65536, another 320 tokens per text region cost a tenth of the throughput."""
 
 
 @dataclass(frozen=True, slots=True)
