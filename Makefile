@@ -16,12 +16,12 @@ help: ## This list
 
 $(VENV)/.demo: requirements/demo.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --no-deps --require-hashes -r $<
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r $<
 	@touch $@
 
 $(VENV)/.test: requirements/test.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --no-deps --require-hashes -r $<
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r $<
 	@touch $@ $(VENV)/.demo
 
 demo: $(VENV)/.demo ## Two documents through the real job path, on the CPU
@@ -35,9 +35,9 @@ test-chaos: $(VENV)/.test ## Fault runs with real workers, at most 10 minutes
 
 $(ENGINE)/.ready: requirements/engine.txt requirements/test.txt
 	test -x $(ENGINE)/bin/python || $(PYTHON) -m venv $(ENGINE)
-	$(ENGINE)/bin/pip install --quiet --disable-pip-version-check --no-compile --no-deps --require-hashes -r requirements/engine.txt
+	$(ENGINE)/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/engine.txt
 	test -x $(ENGINE)/worker/bin/python || $(PYTHON) -m venv $(ENGINE)/worker
-	$(ENGINE)/worker/bin/pip install --quiet --disable-pip-version-check --no-compile --no-deps --require-hashes -r requirements/test.txt
+	$(ENGINE)/worker/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/test.txt
 	$(ENGINE)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
 	  > $$($(ENGINE)/worker/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/engine.pth
 	@touch $@
