@@ -123,6 +123,8 @@ class HttpEngine:
             self.in_flight -= 1
 
     async def _ask(self, request: EngineRequest) -> EngineReply:
+        if self._facts.name is EngineName.TRANSFORMERS:  # `transformers serve` refuses fields that it does not know
+            request = replace(request, repetition_penalty=None)
         body = Body(request_body(request, self._model), self._deadlines.send)
         asked = time.monotonic()
         try:

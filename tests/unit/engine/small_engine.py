@@ -92,7 +92,9 @@ class Handler(BaseHTTPRequestHandler):
         self.connection.settimeout(None)
 
     def answer(self, body, picture, prompt):
-        text = json.dumps({"prompt": prompt, "picture": picture["image_url"]["url"], "max_tokens": body["max_tokens"]})
+        url = picture["image_url"]["url"]
+        said = {"prompt": prompt, "picture": url, "max_tokens": body["max_tokens"], "options": sorted(body)}
+        text = json.dumps(said)
         return {
             "choices": [{"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}],
             "usage": {"prompt_tokens": 7, "completion_tokens": 5},

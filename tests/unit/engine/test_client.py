@@ -50,6 +50,16 @@ async def test_an_answer_carries_picture_prompt_and_usage(server: EngineServer) 
     assert (reply.finish_reason, reply.prompt_tokens, reply.completion_tokens) == ("stop", 7, 5)
 
 
+@pytest.mark.parametrize(("name", "sent"), [(EngineName.SGLANG, True), (EngineName.TRANSFORMERS, False)])
+async def test_only_engines_that_know_a_penalty_are_sent_one(
+    server: EngineServer, name: EngineName, sent: bool
+) -> None:
+    penalised = EngineRequest(prompt="read", jpeg=JPEG, max_tokens=8, repetition_penalty=1.1)
+    async with HttpEngine(server.url, name=name, model="m", api_key=KEY) as engine:
+        said = json.loads((await engine.complete(penalised)).text)
+    assert ("repetition_penalty" in said["options"]) is sent
+
+
 async def test_a_large_picture_arrives_whole(server: EngineServer) -> None:
     jpeg = os.urandom(3_000_000)
     async with client_of(server) as engine:
