@@ -24,6 +24,8 @@ class Command:
     env: Mapping[str, str] = field(default_factory=dict)
     profile: str | None = None
     needs_gpu: bool = False
+    model: str | None = None
+    """What requests must call the model where that is not ENGINE_MODEL."""
     step_down: "Callable[[], Command] | None" = None
 
     def can_step_down(self, last_lines: Sequence[str]) -> bool:
@@ -82,4 +84,4 @@ def _transformers(python: str, model_dir: Path) -> Command:
         serve = (python, "-m", "transformers.cli.transformers", "serve", str(model_dir))
         return (*serve, "--host", LOOPBACK, "--port", str(port))
 
-    return Command(argv, OFFLINE, "transformers serve")
+    return Command(argv, OFFLINE, "transformers serve", model=str(model_dir))

@@ -117,7 +117,7 @@ class EngineBoot:
         return HttpEngine(
             url,
             name=self._settings.glmocr_engine,
-            model=self._settings.engine_model,
+            model=(self.command and self.command.model) or self._settings.engine_model,
             api_key=self.key,
             deadlines=Deadlines.for_request(self._settings.engine_request_timeout_s),
             alive=server.alive if server is not None else None,

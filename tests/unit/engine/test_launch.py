@@ -120,5 +120,6 @@ def test_each_of_our_engines_has_a_command(weights: Path) -> None:
     assert str(weights) in argv
     transformers = Settings(glmocr_engine=EngineName.TRANSFORMERS, model_path=weights)
     assert command_for(transformers).argv(5003)[-4:] == ("--host", "127.0.0.1", "--port", "5003")
+    assert command_for(transformers).model == str(weights)
     rapidocr = Settings(glmocr_engine=EngineName.RAPIDOCR)
     assert "handler.engine.rapidocr_server" in command_for(rapidocr).argv(5003)
