@@ -60,7 +60,7 @@ def _wanted(runs: Runs) -> list[tuple[str, str, dict[str, Any]]]:
 
 def _spent(run: dict[str, Any]) -> dict[str, float]:
     """Milliseconds per page by kind of thread; what is left of the total was spent in child processes."""
-    pages = run["pages_per_s"] * run["wall_s"]
+    pages = run["pages_per_s"] * run["wall_s"] / run["slowed"]
     threads = {k: s * 1000 / pages for k, s in run["notes"]["thread_cpu_s"].items() if k != "bench-clock"}
     left = run["cpu_ms_per_page"] - sum(threads.values())
     return {**threads, CHILDREN: left} if run["side"] == Side.OURS else threads
