@@ -9,7 +9,7 @@ WORKERS ?= 2
 LOCKS := requirements/image.txt requirements/base.txt requirements/demo.txt
 SHELL_FILES = $(shell grep -lE '^\#!.*bash' start.sh .ci/run scripts/*)
 
-.PHONY: help demo test fuzz lint format docs lock clean test-chaos test-engine test-image bench bench-quick bench-plots bench-boot boot-image deploy smoke-endpoint rollback check-models audit sbom
+.PHONY: help demo test fuzz lint format docs lock clean test-chaos test-chaos-short test-engine test-image bench bench-quick bench-plots bench-boot boot-image deploy smoke-endpoint rollback check-models audit sbom
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -30,7 +30,10 @@ demo: $(VENV)/.demo ## Two documents through the real job path, on the CPU
 test: $(VENV)/.test ## The default suite
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
-test-chaos: $(VENV)/.test ## Fault runs with real workers, at most 10 minutes
+test-chaos-short: $(VENV)/.test ## One fault run: a page that kills its worker, again and again
+	$(BIN)/python -m pytest -n 0 -s -m chaos tests/chaos/test_survival.py -k kills_its_worker
+
+test-chaos: $(VENV)/.test ## All fault runs with real workers and clients
 	$(BIN)/python -m pytest -n 0 -s -m chaos tests/chaos
 
 $(ENGINE)/.ready: requirements/engine.txt requirements/test.txt
