@@ -23,6 +23,7 @@ from pydantic import ValidationError
 
 from handler.page_outcome import Figure, PageOutcome
 from handler.schema import PageResult, Usage
+from handler.volume import write_whole
 
 log = logging.getLogger(__name__)
 
@@ -195,12 +196,7 @@ def write_page(path: Path, outcome: PageOutcome) -> None:
         "usage": outcome.usage.model_dump(mode="json"),
         "figures": [[f.name, f.page, f.region, f.jpeg.hex()] for f in outcome.figures],
     }
-    staged = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    try:
-        staged.write_bytes(gzip.compress(json.dumps(record).encode(), compresslevel=3, mtime=0))
-        staged.replace(path)
-    finally:
-        staged.unlink(missing_ok=True)
+    write_whole(path, gzip.compress(json.dumps(record).encode(), compresslevel=3, mtime=0))
 
 
 def read_page(path: Path) -> PageOutcome | None:

@@ -5,6 +5,7 @@ import logging
 import os
 import shutil
 import time
+import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,6 +57,16 @@ class Housekeeper:
         keep = self._settings
         expire(volume.checkpoints, max_age_s=keep.checkpoint_hours * 3600, max_bytes=keep.checkpoint_max_mb * 10**6)
         expire(volume.results, max_age_s=keep.result_hours * 3600, max_bytes=keep.result_max_mb * 10**6)
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Stage and rename: whoever finds `path` finds all of it. Its folder must exist. Raises `OSError`."""
+    staged = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    try:
+        staged.write_bytes(data)
+        staged.replace(path)
+    finally:
+        staged.unlink(missing_ok=True)
 
 
 def mounted(path: Path) -> Volume | None:

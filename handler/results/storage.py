@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from handler.errors import StorageUnavailable
 from handler.schema import Delivery
+from handler.volume import write_whole
 
 PRESIGNED_S = 3600
 KEY_PREFIX = "glmocr/results"
@@ -96,9 +96,4 @@ def _parts(name: str) -> list[str]:
 
 def _write(target: Path, data: bytes) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
-    staged = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
-    try:
-        staged.write_bytes(data)
-        staged.replace(target)
-    finally:
-        staged.unlink(missing_ok=True)
+    write_whole(target, data)
