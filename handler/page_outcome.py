@@ -55,8 +55,8 @@ def may_fare_better(page: PageResult) -> bool:
 
 
 def figure_name(page: int, region: int) -> str:
-    """The artifact's name of a figure region."""
-    return f"page-{page:04d}-figure-{region:03d}.jpg"
+    """The artifact's name of a figure region: the path by which the Markdown links it."""
+    return f"figures/page-{page:04d}-figure-{region:03d}.jpg"
 
 
 def characters_of(page: PageResult) -> int:

@@ -289,7 +289,7 @@ class RegionResult(Contract):
     requests: int = 0
     """How many requests were sent for this region."""
     figure: str | None = None
-    """Name of the artifact that holds this region's picture."""
+    """`name` of the artifact that holds this region's picture."""
 
 
 class PageWarning(Contract):
@@ -380,9 +380,10 @@ class Usage(Contract):
 
 
 class Artifact(Contract):
-    """A file that belongs to the result."""
+    """A file that belongs to the result. Written to `name` beside the Markdown, it is where the Markdown links it."""
 
     name: str
+    """A relative path, such as `figures/page-0001-figure-003.jpg`."""
     media_type: str
     size: int
     sha256: str

@@ -90,7 +90,7 @@ def output() -> JobOutput:
         usage=Usage(requests=5, retries=1, prompt_tokens=4000, completion_tokens=900),
         artifacts=(
             Artifact(
-                name="page-0001-figure-001.png",
+                name="figures/page-0001-figure-001.png",
                 media_type="image/png",
                 size=67,
                 sha256="d44c0303173ecdb8ba72a7ab688f020583b31865537e2f9ab57e56aeec687807",
@@ -143,7 +143,7 @@ def _pages() -> tuple[PageResult, ...]:
         text="",
         status=RegionStatus.SKIPPED,
         reason=Reason.FIGURE_NOT_READ,
-        figure="page-0001-figure-001.png",
+        figure="figures/page-0001-figure-001.png",
     )
     cut = RegionResult(
         index=0,

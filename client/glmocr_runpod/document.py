@@ -16,8 +16,8 @@ from glmocr_runpod.disk import write_atomically
 from glmocr_runpod.errors import Degraded
 from glmocr_runpod.identity import sha256
 
-FIGURE_LINK = "](figures/"
-"""How the Markdown links a figure. Documents saved side by side have figures of the same names."""
+FIGURES = "figures/"
+"""Where the worker's names put figures. Documents saved side by side have figures of the same names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,19 +83,23 @@ class Document:
         """
         folder = Path(directory)
         stem = stem or Path(self.name).stem or "document"
-        figures = f"{stem}.figures"
         written = []
         for artifact in self.output.artifacts:
             if artifact.data is not None:
                 content = base64.b64decode(artifact.data)
                 if sha256(content) == artifact.sha256:
-                    written.append(_write(folder / figures / _inside(artifact.name), content))
+                    written.append(_write(folder / _inside(_beside(stem, artifact.name)), content))
         if self.output.markdown is not None:
-            text = self.output.markdown.replace(FIGURE_LINK, f"]({quote(figures)}/")
+            text = self.output.markdown.replace(f"]({FIGURES}", f"]({quote(_beside(stem, FIGURES))}")
             written.append(_write(folder / f"{stem}.md", text.encode()))
         pretty = msgspec.json.format(self.data, indent=2)
         written.append(_write(folder / f"{stem}.json", pretty))
         return written
+
+
+def _beside(stem: str, name: str) -> str:
+    """A name of the worker's as a path beside this document's Markdown, apart from other documents' files."""
+    return f"{stem}.{FIGURES}{name.removeprefix(FIGURES)}"
 
 
 def _write(path: Path, data: bytes) -> Path:

@@ -63,7 +63,7 @@ def _renumbered(result: PartResult, index: int) -> JsonObject:
     def original(page: int) -> int:
         return numbers[page - 1] if 1 <= page <= len(numbers) else page
 
-    names = {a["name"]: _artifact_name(a["name"], index) for a in output.get("artifacts", [])}
+    names = {a["name"]: _artifact_name(a, index, original) for a in output.get("artifacts", [])}
     return {
         **output,
         "markdown": _readdressed(output.get("markdown"), names, original),
@@ -87,9 +87,15 @@ def _page(page: JsonObject, number: int, names: Mapping[str, str]) -> JsonObject
     return {**page, "page": number, "regions": regions}
 
 
-def _artifact_name(name: str, index: int) -> str:
-    """Two parts both have a page 1, and so a figure of the same name."""
-    return f"part-{index + 1}-{name}"
+def _artifact_name(artifact: JsonObject, index: int, original: Callable[[int], int]) -> str:
+    """Two parts both have a page 1, and so a figure of the same name: it takes the page's original number."""
+    name: str = artifact["name"]
+    page = artifact.get("page")
+    own, whole = (f"page-{number:04d}-" for number in (page or 0, original(page or 0)))
+    if own in name:
+        return name.replace(own, whole, 1)
+    folder, slash, file = name.rpartition("/")
+    return f"{folder}{slash}part-{index + 1}-{file}"
 
 
 def _readdressed(markdown: str | None, names: Mapping[str, str], original: Callable[[int], int]) -> str | None:
@@ -97,7 +103,7 @@ def _readdressed(markdown: str | None, names: Mapping[str, str], original: Calla
     if not markdown:
         return markdown
     if names:
-        links = re.compile(r"(?<=\]\(figures/)(" + "|".join(re.escape(name) for name in names) + r")(?=\))")
+        links = re.compile(r"(?<=\]\()(" + "|".join(re.escape(name) for name in names) + r")(?=\))")
         markdown = links.sub(lambda match: names[match.group()], markdown)
     return _COMMENT.sub(lambda match: f"{match[1]}{original(int(match[2]))}", markdown)
 

@@ -75,7 +75,7 @@ def _takes_tag(region: RegionResult) -> bool:
 def _region_blocks(page: int, region: RegionResult, number: str | None) -> Iterator[str]:
     place = f"page {page}, region {region.index} ({region.label.value})"
     if region.figure:
-        yield f"![{region.label.value}](figures/{region.figure})"
+        yield f"![{region.label.value}]({region.figure})"
     quarantined = region.reason in _QUARANTINE
     if region.text.strip() and not quarantined:
         yield _formatted(region, number)

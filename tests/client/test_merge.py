@@ -59,9 +59,10 @@ def test_figures_of_the_same_name_stay_apart() -> None:
     names = [artifact["name"] for artifact in merged["artifacts"]]
     assert len(set(names)) == len(names) == 4
     figures = [r["figure"] for p in merged["pages"] for r in p["regions"] if r.get("figure")]
-    assert figures == ["part-1-page-0001-figure-001.png", "part-2-page-0001-figure-001.png"]
+    assert figures == ["figures/page-0001-figure-001.png", "figures/page-0005-figure-001.png"]
+    assert [name for name in names if "big" in name] == ["part-1-big.jpg", "part-2-big.jpg"]
     assert set(figures) <= set(names)
-    assert all(f"](figures/{figure})" in merged["markdown"] for figure in figures)
+    assert all(f"]({figure})" in merged["markdown"] for figure in figures)
 
 
 def test_a_selection_of_the_same_file_needs_no_numbers() -> None:

@@ -11,7 +11,7 @@ from handler.schema import PageResult, PageStatus, Usage
 
 def outcome(page: int) -> PageOutcome:
     result = PageResult(page=page, status=PageStatus.OK, width=3, height=4)
-    figure = Figure(f"page-{page}.jpg", page, 0, b"\xff\x00jpeg")
+    figure = Figure(f"figures/page-{page}.jpg", page, 0, b"\xff\x00jpeg")
     return PageOutcome(result, Usage(requests=2, prompt_tokens=9), (figure,))
 
 

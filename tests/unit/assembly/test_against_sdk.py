@@ -41,7 +41,7 @@ def label_of(region: RealRegion) -> Label:
 
 def ours(name: str, text_of: Callable[[RealRegion], str]) -> str:
     def as_page(number: int, regions: list[RealRegion]) -> PageResult:
-        figure = f"page-{number:04d}-figure.jpg"
+        figure = f"figures/page-{number:04d}-figure.jpg"
         found = [
             region(text_of(r), label_of(r), bbox=r.box, figure=figure if r.label == "image" else None) for r in regions
         ]

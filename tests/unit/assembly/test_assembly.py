@@ -64,7 +64,7 @@ def test_each_formula_takes_one_number() -> None:
 
 
 def test_a_figure_is_linked_and_its_text_follows() -> None:
-    figure = region("Sales 2025", Label.CHART, figure="page-0001-figure-000.jpg")
+    figure = region("Sales 2025", Label.CHART, figure="figures/page-0001-figure-000.jpg")
     assert write(page(figure)) == "![chart](figures/page-0001-figure-000.jpg)\n\nSales 2025\n"
 
 

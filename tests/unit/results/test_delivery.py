@@ -114,11 +114,11 @@ def test_a_transport_that_is_not_set_up_is_refused_before_the_work() -> None:
 
 
 async def test_figures_travel_inline_while_they_are_few(volume: VolumeStorage, tmp_path: Path) -> None:
-    few = (Figure("page-0001-figure-000.jpg", 1, 0, b"jpeg"),)
+    few = (Figure("figures/page-0001-figure-000.jpg", 1, 0, b"jpeg"),)
     value = await Deliverer(volume, None).deliver(output("x"), few, Transport.AUTO)
     [artifact] = JobOutput.model_validate(value).artifacts
     assert base64.b64decode(artifact.data or "") == b"jpeg"
-    many = (Figure("page-0001-figure-000.jpg", 1, 0, b"j" * 4_000_000),)
+    many = (Figure("figures/page-0001-figure-000.jpg", 1, 0, b"j" * 4_000_000),)
     value = await Deliverer(volume, None).deliver(output("x"), many, Transport.AUTO)
     [artifact] = JobOutput.model_validate(value).artifacts
     assert artifact.data is None
