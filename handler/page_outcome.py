@@ -1,10 +1,11 @@
 """What became of a page: its ledger entry, what belongs to it, and what can be said about it afterwards."""
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
 from handler.recognition.prompts import FIGURES
+from handler.recognition.reading import set_aside
 from handler.recognition.verdict import INK_FLOOR
 from handler.schema import PageResult, PageStatus, Reason, RegionResult, RegionStatus, Usage
 
@@ -42,6 +43,18 @@ class PageOutcome:
     result: PageResult
     usage: Usage = field(default_factory=Usage)
     figures: tuple[Figure, ...] = ()
+
+
+def chosen_position(best: PageOutcome, readings: Sequence[PageOutcome]) -> PageOutcome:
+    """The best of a page's readings in several positions, with what all of them cost and the others said."""
+    kept = "\n".join(_texts(best.result))
+    others = [text for reading in readings if reading is not best for text in _texts(reading.result)]
+    result = best.result.model_copy(update={"superseded": set_aside(kept, others)})
+    return replace(best, result=result, usage=sum_usages(reading.usage for reading in readings))
+
+
+def _texts(page: PageResult) -> list[str]:
+    return [text for region in page.regions for text in (region.text, *region.superseded)]
 
 
 def failed_page(page: int, reason: Reason, message: str) -> PageOutcome:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from handler.documents.failures import RenderFailure
 from handler.documents.page import Cut, CutRequest, PageImage, Renderer, StagedDocument
@@ -14,9 +14,9 @@ from handler.page_outcome import (
     Figure,
     PageOutcome,
     characters_of,
+    chosen_position,
     failed_page,
     figure_name,
-    sum_usages,
     yields_little,
 )
 from handler.page_plan import PlannedRegion, Planner
@@ -96,13 +96,13 @@ class _PageTask:
         if not yields_little(outcome.result):
             return outcome
         best = outcome
-        usage = outcome.usage
+        readings = [outcome]
         for angle in TURNS:
             turned = await self._read_turned(angle)
-            usage = sum_usages((usage, turned.usage))
+            readings.append(turned)
             if characters_of(turned.result) > max(FEWEST_CHARACTERS, 2 * characters_of(best.result)):
                 best = turned
-        return replace(best, usage=usage)
+        return chosen_position(best, readings)
 
     async def _read_turned(self, angle: int) -> PageOutcome:
         try:
@@ -214,6 +214,7 @@ class _PageTask:
             bbox=planned.box.normalised(image.width, image.height),
             bbox_px=planned.box.as_bbox(),
             text=reading.text,
+            superseded=reading.superseded,
             status=reading.status,
             finish_reason=reading.finish_reason,
             reason=reading.reason,

@@ -276,6 +276,9 @@ class RegionResult(Contract):
     """The same in pixels of the rendered page."""
     text: str
     """Exactly what the engine said."""
+    superseded: tuple[str, ...] = ()
+    """What it said about this region before, and `text` does not hold: answers cut, broken off or in a loop, set aside
+    for a better one. Neither in the Markdown nor in `counts`."""
     status: RegionStatus
     finish_reason: str | None = None
     """The engine's own word: stop, length, abort; null when it was not asked."""
@@ -320,6 +323,8 @@ class PageResult(Contract):
     coverage: float | None = None
     """Share of the ink that lies inside regions, 0 to 1."""
     regions: tuple[RegionResult, ...] = ()
+    superseded: tuple[str, ...] = ()
+    """What the engine said about the page in other positions than `angle`, set aside because it is less."""
     warnings: tuple[PageWarning, ...] = ()
 
 

@@ -151,6 +151,7 @@ def _pages() -> tuple[PageResult, ...]:
         bbox=(0, 0, 1000, 1000),
         bbox_px=(0, 0, 1654, 2339),
         text="<table><tr><td>1",
+        superseded=("<table><tr><td>l",),
         status=RegionStatus.TRUNCATED,
         finish_reason="length",
         reason=Reason.TOKEN_LIMIT,

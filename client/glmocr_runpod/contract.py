@@ -72,6 +72,8 @@ class Region(msgspec.Struct, frozen=True, kw_only=True):
     """The same in pixels of the rendered page."""
     text: str
     """Exactly what the engine said."""
+    superseded: tuple[str, ...] = ()
+    """What it said before and `text` does not hold, set aside for a better answer."""
     status: RegionStatus
     finish_reason: str | None = None
     reason: str | None = None
@@ -103,6 +105,8 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     ink: float | None = None
     coverage: float | None = None
     regions: tuple[Region, ...] = ()
+    superseded: tuple[str, ...] = ()
+    """What the engine said about the page in other positions than `angle`."""
     warnings: tuple[PageWarning, ...] = ()
 
 

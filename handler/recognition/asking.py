@@ -4,7 +4,7 @@ import asyncio
 import random
 import re
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from handler.engine.api import (
@@ -19,7 +19,7 @@ from handler.engine.api import (
 )
 from handler.errors import EngineUnavailable
 from handler.logs import current_job
-from handler.recognition.reading import Answer
+from handler.recognition.reading import Answer, chosen
 from handler.recognition.slots import RegionSlots
 from handler.schema import Reason
 
@@ -62,17 +62,17 @@ class Asker:
         """One answer. Raises `EngineUnavailable` when the engine is gone; every other trouble is in the answer."""
         deadline = self._clock() + self._patience.deadline_s
         pause = self._patience.first_pause_s
-        requests = 0
+        answers: list[Answer] = []
         while True:
-            requests += 1
-            answer, worth_repeating = await self._try(request, requests)
+            answer, worth_repeating = await self._try(request)
+            answers.append(answer)
             wait = pause * (1 + self._jitter()) / 2
             if not worth_repeating or self._clock() + wait > deadline:
-                return answer
+                return chosen(_fullest(answers), answers)
             await self._sleep(wait)
             pause = min(pause * 2, self._patience.longest_pause_s)
 
-    async def _try(self, request: EngineRequest, requests: int) -> tuple[Answer, bool]:
+    async def _try(self, request: EngineRequest) -> tuple[Answer, bool]:
         """The answer to one request, and whether a repeated request may bring a better one."""
         try:
             async with self._slots.slot(current_job(), request.max_tokens):
@@ -80,25 +80,31 @@ class Asker:
         except EngineGone as error:
             raise EngineUnavailable(f"The text engine is gone: {error}") from error
         except EngineRefused as error:
-            return Answer(failure=Reason.ENGINE_REFUSED, message=str(error), requests=requests), False
+            return Answer(failure=Reason.ENGINE_REFUSED, message=str(error), requests=1), False
         except EngineTimeout as error:
-            return Answer(failure=Reason.ENGINE_TIMEOUT, message=str(error), requests=requests), False
+            return Answer(failure=Reason.ENGINE_TIMEOUT, message=str(error), requests=1), False
         except EngineFailure as error:
             if not self._engine.alive():
                 raise EngineUnavailable(f"The text engine is gone: {error}") from error
-            answer = Answer(failure=Reason.ENGINE_ERROR, message=str(error), requests=requests)
+            answer = Answer(failure=Reason.ENGINE_ERROR, message=str(error), requests=1)
             return answer, isinstance(error, EngineBusy)
-        return _answer(reply, requests), reply.finish_reason == ABORT
+        return _answer(reply), reply.finish_reason == ABORT
 
 
-def _answer(reply: EngineReply, requests: int) -> Answer:
+def _fullest(answers: Sequence[Answer]) -> Answer:
+    """The last answer; when it failed, the one that said most before that, a later one if they say the same."""
+    last = answers[-1]
+    return last if last.failure is None else max(reversed(answers), key=lambda answer: len(answer.text))
+
+
+def _answer(reply: EngineReply) -> Answer:
     aborted = reply.finish_reason == ABORT
     return Answer(
         text=_LONE_SURROGATE.sub("\ufffd", reply.text),
         finish_reason=reply.finish_reason,
         failure=Reason.ABORTED if aborted else None,
         message="the engine broke the answer off" if aborted else None,
-        requests=requests,
+        requests=1,
         prompt_tokens=reply.prompt_tokens,
         completion_tokens=reply.completion_tokens,
     )

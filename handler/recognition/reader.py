@@ -9,7 +9,7 @@ from handler.engine.api import Engine, EngineRequest
 from handler.recognition.asking import LENGTH, Asker, Patience
 from handler.recognition.budget import token_budget
 from handler.recognition.prompts import task_of
-from handler.recognition.reading import Answer, Reading, at_the_cost_of
+from handler.recognition.reading import Answer, Reading, chosen
 from handler.recognition.repetition import find_loop
 from handler.recognition.slots import RegionSlots
 from handler.recognition.verdict import Asked, is_echo, joined, judge
@@ -93,7 +93,7 @@ class Reader:
         answer = await self._asker.ask(request)
         if answer.failure is None and _says_nothing(answer, asked):
             again = await self._asker.ask(request)
-            answer = at_the_cost_of(again, (answer, again))
+            answer = chosen(again, (answer, again))
         if _needs_more_room(answer) and budget.has_more:
             more = await self._asker.ask(replace(request, max_tokens=budget.second))
             answer = _fuller(answer, more)
@@ -112,10 +112,10 @@ def _needs_more_room(answer: Answer) -> bool:
 def _fuller(first: Answer, more: Answer) -> Answer:
     """The answer with more room, unless it brings less than the first one did."""
     if more.failure is None and len(more.text) >= SHORTER * len(first.text):
-        return at_the_cost_of(more, (first, more))
+        return chosen(more, (first, more))
     why = more.message or "it was shorter"
     kept = replace(first, message=f"the answer reached the token limit; asked again with more room: {why}")
-    return at_the_cost_of(kept, (first, more))
+    return chosen(kept, (first, more))
 
 
 def _better(first: Reading, second: Reading) -> Reading:
@@ -125,7 +125,7 @@ def _better(first: Reading, second: Reading) -> Reading:
     else:
         readable = second.status in (RegionStatus.OK, RegionStatus.TRUNCATED)
         wins = readable and 2 * len(second.text) >= _distinct_length(first)
-    return at_the_cost_of(second if wins else first, (first, second))
+    return chosen(second if wins else first, (first, second))
 
 
 def _distinct_length(reading: Reading) -> int:

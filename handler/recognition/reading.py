@@ -1,6 +1,7 @@
 """What asking for one picture, and reading one region, brought."""
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -18,6 +19,8 @@ class Answer:
     requests: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    superseded: tuple[str, ...] = ()
+    """What was said before and set aside."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +35,29 @@ class Reading:
     requests: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    superseded: tuple[str, ...] = ()
+    """What was said before and set aside."""
 
 
-Costed = TypeVar("Costed", Answer, Reading)
+Said = TypeVar("Said", Answer, Reading)
 
 
-def at_the_cost_of(kept: Costed, all_of_them: Sequence[Costed]) -> Costed:
-    """`kept` with what all of them, itself included, cost together."""
+def chosen(kept: Said, candidates: Sequence[Said]) -> Said:
+    """`kept` with what all candidates, itself included, cost together, and with what the others said."""
+    said = itertools.chain.from_iterable((*each.superseded, each.text) for each in candidates)
     return replace(
         kept,
-        requests=sum(each.requests for each in all_of_them),
-        prompt_tokens=sum(each.prompt_tokens for each in all_of_them),
-        completion_tokens=sum(each.completion_tokens for each in all_of_them),
+        requests=sum(each.requests for each in candidates),
+        prompt_tokens=sum(each.prompt_tokens for each in candidates),
+        completion_tokens=sum(each.completion_tokens for each in candidates),
+        superseded=set_aside(kept.text, said),
     )
+
+
+def set_aside(kept: str, texts: Iterable[str]) -> tuple[str, ...]:
+    """Those of `texts` that hold something and stand neither in `kept` nor in a longer one of them, each once."""
+    aside: list[str] = []
+    for text in sorted(texts, key=len, reverse=True):
+        if text.strip() and not any(text in other for other in (kept, *aside)):
+            aside.append(text)
+    return tuple(aside)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from handler.recognition.asking import LENGTH
 from handler.recognition.prompts import FIGURES, Task
-from handler.recognition.reading import Answer, Reading, at_the_cost_of
+from handler.recognition.reading import Answer, Reading, chosen
 from handler.recognition.repetition import find_loop
 from handler.schema import Label, Reason, RegionStatus
 
@@ -64,6 +64,7 @@ def judge(answer: Answer, asked: Asked) -> Reading:
         requests=answer.requests,
         prompt_tokens=answer.prompt_tokens,
         completion_tokens=answer.completion_tokens,
+        superseded=answer.superseded,
     )
 
 
@@ -72,7 +73,7 @@ def joined(readings: Sequence[Reading], separator: str) -> Reading:
     if len(readings) == 1:
         return readings[0]
     worst = max(readings, key=lambda reading: (_SEVERITY.index(reading.status), reading.reason is not None))
-    return at_the_cost_of(replace(worst, text=separator.join(reading.text for reading in readings)), readings)
+    return chosen(replace(worst, text=separator.join(reading.text for reading in readings)), readings)
 
 
 def is_echo(text: str) -> bool:

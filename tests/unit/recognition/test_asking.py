@@ -75,6 +75,17 @@ async def test_an_aborted_answer_is_asked_for_again() -> None:
     assert (answer.text, answer.failure, answer.requests) == ("half and half", None, 2)
 
 
+async def test_what_was_said_before_the_last_error_is_kept() -> None:
+    answer = await asker(scripted(abort("half of it"), abort("half"), EngineRefused("400"))).ask(REQUEST)
+    assert (answer.text, answer.failure, answer.requests) == ("half of it", Reason.ABORTED, 3)
+    assert answer.prompt_tokens == 20
+
+
+async def test_what_another_answer_replaced_is_set_aside() -> None:
+    answer = await asker(scripted(abort("hats"), abort("half"), stop("half and half"))).ask(REQUEST)
+    assert (answer.text, answer.superseded) == ("half and half", ("hats",))
+
+
 async def test_what_an_aborted_answer_said_is_kept() -> None:
     answer = await asker(FakeEngine(lambda _: abort("half"))).ask(REQUEST)
     assert (answer.text, answer.finish_reason, answer.failure) == ("half", "abort", Reason.ABORTED)

@@ -100,6 +100,13 @@ async def test_more_room_that_brings_less_keeps_the_first_answer(second: Said) -
     assert "asked again" in reading.message
 
 
+async def test_a_fuller_answer_keeps_what_the_first_said_otherwise() -> None:
+    reading = await read(scripted(length("The first hall"), stop("The first half and the second")))
+    assert (reading.text, reading.superseded) == ("The first half and the second", ("The first hall",))
+    reading = await read(scripted(length("The first half"), stop("The first half and the second")))
+    assert reading.superseded == ()
+
+
 async def test_the_jobs_ceiling_holds_for_both_requests() -> None:
     engine = scripted(length("half"))
     reading = await read(engine, ceiling=100)
@@ -154,6 +161,7 @@ async def test_a_loop_is_read_again_from_a_changed_picture_and_with_another_pena
         RegionStatus.OK,
         None,
     )
+    assert reading.superseded == (LOOP * 100,)
     assert [request.jpeg for request in engine.requests] == [b"as it is", b"changed"]
     assert engine.requests[1].repetition_penalty == 1.2
 
@@ -168,6 +176,7 @@ async def test_a_loop_that_stays_is_flagged_and_never_cut(second: Said) -> None:
     engine = FakeEngine(lambda request: length(first) if request.jpeg == b"as it is" else second)
     reading = await read(engine)
     assert (reading.text, reading.status, reading.reason) == (first, RegionStatus.TRUNCATED, Reason.REPETITION)
+    assert reading.superseded == (("too short",) if second == stop("too short") else ())
     assert reading.requests >= 2
 
 
