@@ -1,6 +1,5 @@
 """What asking for one picture, and reading one region, brought."""
 
-import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -44,7 +43,8 @@ Said = TypeVar("Said", Answer, Reading)
 
 def chosen(kept: Said, candidates: Sequence[Said]) -> Said:
     """`kept` with what all candidates, itself included, cost together, and with what the others said."""
-    said = itertools.chain.from_iterable((*each.superseded, each.text) for each in candidates)
+    said = [each.text for each in candidates]
+    said += [text for each in candidates for text in each.superseded]
     return replace(
         kept,
         requests=sum(each.requests for each in candidates),
