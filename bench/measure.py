@@ -166,7 +166,7 @@ def reader(scenario: Scenario, side: Side, corpus: Corpus, port: int) -> Iterato
     if side is Side.STOCK:
         arguments += ["--max-workers", str(scenario.stock_workers)]
     if side is Side.FIFO:
-        arguments += ["--look-ahead", "1"]
+        arguments += ["--head-start", "0"]
     with spawned(MODULES[side], *arguments) as client:
         yield client
 

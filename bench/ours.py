@@ -126,15 +126,15 @@ def main() -> None:
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--manifest", type=Path, required=True)
     parser.add_argument("--layout-s", type=float, required=True)
-    parser.add_argument("--look-ahead", type=int)
+    parser.add_argument("--head-start", type=float)
     args = parser.parse_args()
     detector = FakeDetector(KnownRegions(args.manifest, args.layout_s))
     with tempfile.TemporaryDirectory(dir=args.manifest.parent) as folder:
         settings = settings_for(args.port, Path(folder))
         report, lines = BootReport(settings), JobLines()
         with start_engine(settings) as starting, open_chain(settings, report, starting, lambda _: detector) as chain:
-            if args.look_ahead:
-                chain.slots.look_ahead = args.look_ahead
+            if args.head_start is not None:
+                chain.slots.head_start = args.head_start
             worker = replace(build_worker(settings, chain, report, lines, {}), progress_to=quiet)
             asyncio.run(serve(chain, worker, Path(folder)))
 

@@ -38,10 +38,10 @@ from handler.stages import Stage, Stages
 
 log = logging.getLogger(__name__)
 
-AUTOMATIC_PAGES_IN_FLIGHT = 32
+AUTOMATIC_PAGES_IN_FLIGHT = 48
 """Pages of one document between rendering and their last answer. Pixels are bounded by `PAGE_MEMORY_MB` across all
-documents; a page that waits for answers only holds its JPEGs, about 0.6 MB, so 32 pages of 12 regions keep 96
-requests in flight with look-ahead for longest-first."""
+documents; a page that waits for answers only holds its JPEGs, about 0.6 MB. While the engine writes a page-wide table
+it reads about 40 other pages, so that many must be known for the last tables to be sent in time."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,15 +65,42 @@ async def test_a_free_slot_is_given_at_once_and_no_more_than_the_limit() -> None
     assert (floor.slots.in_flight, floor.slots.waiting) == (0, 0)
 
 
-async def test_the_longest_of_the_look_ahead_goes_first() -> None:
-    floor = Floor(RegionSlots(fixed=1, look_ahead=3))
-    await floor.enter("first")
-    for name, cost in (("short", 1), ("long", 5), ("middle", 3), ("huge", 9)):
-        await floor.enter(name, cost=cost)
-    for name in ("first", "long", "middle", "short", "huge"):
+async def test_a_costly_region_goes_before_what_is_read_while_it_runs_and_no_further() -> None:
+    floor = Floor(RegionSlots(fixed=1, head_start=1.0))
+    await floor.enter("first", cost=10)
+    texts = [f"text{i}" for i in range(8)]
+    for name in texts:
+        await floor.enter(name, cost=10)
+    # 50 of a mean of 14 put it 3.6 places ahead, where a text is put 1 ahead: before the last two texts.
+    await floor.enter("table", cost=50)
+    for name in ("first", *texts[:6], "table", *texts[6:]):
         await floor.leave(name)
-    # "huge" came fourth, so it may not overtake until "short", the oldest, has gone.
-    assert floor.entered == ["first", "long", "middle", "short", "huge"]
+    assert floor.entered == ["first", *texts[:6], "table", *texts[6:]]
+
+
+async def test_without_head_start_costs_do_not_matter() -> None:
+    floor = Floor(RegionSlots(fixed=1, head_start=0.0))
+    names = [f"r{i}" for i in range(4)]
+    for name, cost in zip(names, (1, 9, 3, 27), strict=True):
+        await floor.enter(name, cost=cost)
+    for name in names:
+        await floor.leave(name)
+    assert floor.entered == names
+
+
+async def test_a_cheap_region_is_not_overtaken_for_ever() -> None:
+    floor = Floor(RegionSlots(fixed=1, head_start=2.0))
+    await floor.enter("held", cost=5)
+    await floor.enter("cheap", cost=1)
+    last = "held"
+    for i in range(10):
+        await floor.enter(f"dear{i}", cost=10)
+        await floor.leave(last)
+        last = floor.entered[-1]
+        if last == "cheap":
+            break
+    assert last == "cheap"
+    await floor.clear()
 
 
 async def test_equal_costs_keep_their_order() -> None:
@@ -194,13 +221,13 @@ async def test_the_operators_limit_neither_grows_nor_shrinks() -> None:
 @given(
     st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 9), st.sampled_from(["keep", "cancel"])), max_size=40),
     st.integers(1, 5),
-    st.integers(1, 6),
+    st.floats(0, 6),
 )
 def test_every_region_gets_its_slot_and_the_limit_holds(
-    arrivals: list[tuple[str, int, str]], limit: int, look_ahead: int
+    arrivals: list[tuple[str, int, str]], limit: int, head_start: float
 ) -> None:
     async def scenario() -> None:
-        slots = RegionSlots(fixed=limit, look_ahead=look_ahead)
+        slots = RegionSlots(fixed=limit, head_start=head_start)
         done: list[int] = []
 
         async def read(number: int, job: str, cost: int) -> None:
