@@ -1,22 +1,33 @@
 """Many files into one directory, resumable: `manifest.jsonl` has a line for each file that was settled."""
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
 
 from glmocr_runpod.contract import Counts, Options
+from glmocr_runpod.disk import writing
 from glmocr_runpod.document import Document
 from glmocr_runpod.effects import Flow, Together, call
-from glmocr_runpod.errors import ClientError, Closed, ConfigError, Denied, SourceError, Unreachable
+from glmocr_runpod.errors import (
+    ClientError,
+    Closed,
+    ConfigError,
+    Denied,
+    OutputError,
+    SourceError,
+    StateError,
+    Unreachable,
+)
 from glmocr_runpod.identity import content_key, sha256
 from glmocr_runpod.sources import read_source
 
 MANIFEST = "manifest.jsonl"
-ENDS_ALL = (Denied, ConfigError, Closed, Unreachable)
+ENDS_ALL = (Denied, ConfigError, StateError, OutputError, Closed, Unreachable)
 """Errors that every further file would meet as well."""
 
 
@@ -57,9 +68,14 @@ class Manifest:
         """What an earlier run wrote about this file."""
         return self._items.get(str(path))
 
+    @property
+    def stems(self) -> dict[str, str]:
+        """The names that earlier runs gave to files' results."""
+        return {path: item.stem for path, item in self._items.items()}
+
     def add(self, item: BatchItem) -> None:
         """One more line, on disk when this returns."""
-        with self._lock, self._path.open("ab") as file:
+        with writing(self._path), self._lock, self._path.open("ab") as file:
             if file.tell() and not _ends_in_newline(self._path):
                 file.write(b"\n")
             file.write(msgspec.json.encode(item) + b"\n")
@@ -75,9 +91,11 @@ def read_batch(
     done: Callable[[BatchItem], Any] | None = None,
 ) -> Flow[list[BatchItem]]:
     """Every file's item, in the order given. Raises what no other file could escape either, after the others end."""
-    directory.mkdir(parents=True, exist_ok=True)
-    work = _Batch(parse, directory, options, Manifest(directory / MANIFEST), done)
-    names = stems(dict.fromkeys(paths))
+    with writing(directory):
+        directory.mkdir(parents=True, exist_ok=True)
+    manifest = Manifest(directory / MANIFEST)
+    work = _Batch(parse, directory, options, manifest, done)
+    names = stems(dict.fromkeys(paths), manifest.stems)
     outcomes: list[BatchItem | ClientError] = yield Together([work.one(*pair) for pair in names.items()], concurrency)
     errors = [outcome for outcome in outcomes if isinstance(outcome, ClientError)]
     if errors:
@@ -136,14 +154,19 @@ class _Batch:
         )
 
 
-def stems(paths: Iterable[Path]) -> dict[Path, str]:
-    """A name of its own for each file: its stem, with a piece of its path's digest where two would be the same."""
+def stems(paths: Iterable[Path], known: Mapping[str, str] = MappingProxyType({})) -> dict[Path, str]:
+    """A name of its own for each file: its stem, with a piece of its path's digest where two would be the same.
+
+    `known`: names by path that were given before. Files keep theirs, for their results lie there.
+    """
     chosen: dict[Path, str] = {}
-    taken: set[str] = set()
+    taken = {stem.casefold() for stem in known.values()}
     for path in paths:
-        stem = path.stem.casefold()
-        chosen[path] = f"{path.stem}-{sha256(str(path).encode())[:8]}" if stem in taken else path.stem
-        taken.add(stem)
+        stem = known.get(str(path), path.stem)
+        if str(path) not in known and stem.casefold() in taken:
+            stem = f"{stem}-{sha256(str(path).encode())[:8]}"
+        chosen[path] = stem
+        taken.add(stem.casefold())
     return chosen
 
 

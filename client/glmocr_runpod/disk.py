@@ -1,8 +1,21 @@
 """Writing files whole."""
 
+import contextlib
 import os
 import secrets
+from collections.abc import Iterator
 from pathlib import Path
+
+from glmocr_runpod.errors import OutputError
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Raises `OutputError` naming `path` for what the system refuses inside."""
+    try:
+        yield
+    except OSError as error:
+        raise OutputError(f"{path}: {error.strerror or error}. {OutputError.__doc__}") from error
 
 
 def write_atomically(path: Path, data: bytes) -> None:

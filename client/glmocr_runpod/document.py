@@ -12,7 +12,7 @@ import msgspec
 
 from glmocr_runpod.contract import Artifact, DocumentStatus, JobOutput, Page, Region
 from glmocr_runpod.delivery import read_result
-from glmocr_runpod.disk import write_atomically
+from glmocr_runpod.disk import write_atomically, writing
 from glmocr_runpod.errors import Degraded
 from glmocr_runpod.identity import sha256
 
@@ -79,7 +79,7 @@ class Document:
     def save(self, directory: str | Path, stem: str | None = None) -> list[Path]:
         """Write NAME.md, NAME.json and figures in NAME.figures; each file is whole or not there at all.
 
-        The JSON comes last: where it is, everything else is.
+        The JSON comes last: where it is, everything else is. Raises `OutputError`.
         """
         folder = Path(directory)
         stem = stem or Path(self.name).stem or "document"
@@ -103,7 +103,8 @@ def _beside(stem: str, name: str) -> str:
 
 
 def _write(path: Path, data: bytes) -> Path:
-    write_atomically(path, data)
+    with writing(path):
+        write_atomically(path, data)
     return path
 
 

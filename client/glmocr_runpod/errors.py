@@ -54,6 +54,13 @@ class StateError(ClientError):
     exit = Exit.USAGE
 
 
+class OutputError(ClientError):
+    """The result cannot be written there; it is kept in the state directory, call again to write it."""
+
+    code = "output"
+    exit = Exit.USAGE
+
+
 class SourceError(ClientError):
     """The document to send cannot be read."""
 

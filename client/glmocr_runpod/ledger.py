@@ -79,7 +79,7 @@ class SqliteLedger:
                 (directory / name).mkdir(exist_ok=True)
             self._database = sqlite3.connect(directory / "ledger.sqlite3", timeout=BUSY_S, check_same_thread=False)
         except (OSError, sqlite3.Error) as error:
-            raise StateError(f"{directory}: {error}") from error
+            raise self._unusable(error) from error
         for statement in ("PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL", *SCHEMA):
             self._run(statement)
         (version,) = self._run("PRAGMA user_version")[0]
@@ -129,14 +129,22 @@ class SqliteLedger:
             return self._blob(name).read_bytes()
         except FileNotFoundError:
             return None
+        except OSError as error:
+            raise self._unusable(error) from error
 
     def save(self, name: str, data: bytes) -> None:
         """Keep a result or part."""
-        write_atomically(self._blob(name), data)
+        try:
+            write_atomically(self._blob(name), data)
+        except OSError as error:
+            raise self._unusable(error) from error
 
     def drop(self, name: str) -> None:
         """Forget a part."""
-        self._blob(name).unlink(missing_ok=True)
+        try:
+            self._blob(name).unlink(missing_ok=True)
+        except OSError as error:
+            raise self._unusable(error) from error
 
     def close(self) -> None:
         """Close the database."""
@@ -152,7 +160,10 @@ class SqliteLedger:
             with self._mutex, self._database:
                 return self._database.execute(statement, values).fetchall()
         except sqlite3.Error as error:
-            raise StateError(f"{self._directory}: {error}") from error
+            raise self._unusable(error) from error
+
+    def _unusable(self, error: Exception) -> StateError:
+        return StateError(f"{self._directory}: {error}")
 
 
 @contextlib.contextmanager

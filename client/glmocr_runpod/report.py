@@ -7,7 +7,7 @@ from html import escape
 from pathlib import Path
 
 from glmocr_runpod.batch import BatchItem
-from glmocr_runpod.disk import write_atomically
+from glmocr_runpod.disk import write_atomically, writing
 from glmocr_runpod.errors import ConfigError
 
 COLUMNS = ("file", "status", "pages", "failed pages", "regions", "degraded", "seconds", "billed s", "code", "message")
@@ -24,7 +24,8 @@ def write_report(items: Sequence[BatchItem], path: Path) -> None:
     if path.suffix.lower() not in writers:
         raise ConfigError(f"{path}: a report is .csv or .html")
     ordered = sorted(items, key=lambda item: (item.ok, item.status == "complete", item.path))
-    write_atomically(path, writers[path.suffix.lower()](ordered).encode())
+    with writing(path):
+        write_atomically(path, writers[path.suffix.lower()](ordered).encode())
 
 
 def _row(item: BatchItem) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from glmocr_runpod import Client
 from glmocr_runpod.batch import MANIFEST, BatchItem, stems
-from glmocr_runpod.errors import ConfigError, Denied
+from glmocr_runpod.errors import ConfigError, Denied, OutputError
 from glmocr_runpod.report import write_report
 
 from emulator.faults import Fault, FaultKind
@@ -62,6 +62,35 @@ def test_a_torn_manifest_costs_nothing(rig: Rig, files: list[Path], tmp_path: Pa
     assert [item.ok for item in again] == [True, False, True, False, True]
     assert all(item.reused for item in third if item.ok)
     assert len(rig.jobs()) == 4
+
+
+def test_a_file_that_comes_later_takes_no_others_place(rig: Rig, tmp_path: Path) -> None:
+    late, early = tmp_path / "a" / "x.pdf", tmp_path / "b" / "x.pdf"
+    for path in (late, early):
+        path.parent.mkdir()
+        path.write_bytes(b"%PDF-1.7 " + path.parent.name.encode())
+    with Client(config=rig.config) as client, rig.worker():
+        client.parse_many([early], tmp_path / "out")
+        before = (tmp_path / "out" / "x.json").read_bytes()
+        items = client.parse_many([late, early], tmp_path / "out")
+    assert (tmp_path / "out" / "x.json").read_bytes() == before
+    assert [item.reused for item in items] == [False, True]
+    assert len({item.stem for item in items}) == 2
+    assert all((tmp_path / "out" / f"{item.stem}.json").exists() for item in items)
+
+
+def test_what_cannot_be_written_ends_the_batch_and_stays_paid(
+    rig: Rig, files: list[Path], tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "a.md").mkdir()
+    with Client(config=rig.config) as client, rig.worker(mostly):
+        with pytest.raises(OutputError, match=r"a\.md"):
+            client.parse_many(files, out, concurrency=1)
+        (out / "a.md").rmdir()
+        client.parse_many(files[:1], out)
+    assert len(rig.jobs()) == 1
 
 
 def test_an_error_of_all_ends_the_batch(rig: Rig, files: list[Path], tmp_path: Path) -> None:
