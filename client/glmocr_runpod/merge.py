@@ -39,7 +39,7 @@ def merge(results: Sequence[PartResult], document: Mapping[str, Any]) -> JsonObj
     return {
         **first,
         "status": _status(pages),
-        "document": _document(first, outputs, pages, document),
+        "document": _document(first, outputs, pages, {**document, "page_count": _page_count(results, document)}),
         "markdown": _markdown(outputs),
         "pages": pages,
         "counts": counts,
@@ -151,6 +151,17 @@ def _status(pages: Sequence[JsonObject]) -> str:
     if statuses <= {"ok", "blank"}:
         return "complete"
     return "failed" if statuses == {"failed"} else "partial"
+
+
+def _page_count(results: Sequence[PartResult], whole: Mapping[str, Any]) -> int:
+    """What the worker found in the whole file where it had it, if that is more than the client could count."""
+    counted: int = whole["page_count"] or 0
+    found: list[int] = [
+        result.output["document"]["page_count"]
+        for result in results
+        if result.output and result.output.get("document") and result.part.numbers is None
+    ]
+    return max(counted, *found) if found else counted
 
 
 def _document(

@@ -10,18 +10,36 @@ _PART = re.compile(r"(\d{1,7})?\s*(-)?\s*(\d{1,7})?", re.ASCII)
 
 def select(spec: str | None, page_count: int) -> tuple[int, ...]:
     """Page numbers from 1, ascending, each once; None selects all. Raises `ConfigError` for a malformed range."""
-    if spec is None or not spec.strip():
-        return tuple(range(1, page_count + 1))
     chosen: set[int] = set()
-    for part in spec.split(","):
-        match = _PART.fullmatch(part.strip())
-        start, dash, end = match.groups() if match else (None, None, None)
-        if start is None and end is None:
-            raise ConfigError(f"pages: {part!r} is not a page or a range; write for example 1-3,7,10-")
-        first = int(start) if start else 1
-        last = int(end) if end else (page_count if dash else first)
-        chosen.update(range(max(first, 1), min(last, page_count) + 1))
+    for first, last in _ranges(spec):
+        chosen.update(range(first, min(last or page_count, page_count) + 1))
     return tuple(sorted(chosen))
+
+
+def beyond(spec: str | None, page_count: int) -> str | None:
+    """What `spec` asks of the pages after `page_count`, as `spec` would say it: a page tree may count too few."""
+    lasts = [last for _, last in _ranges(spec)]
+    if None in lasts:
+        return f"{page_count + 1}-"
+    furthest = max(last for last in lasts if last)
+    return f"{page_count + 1}-{furthest}" if furthest > page_count else None
+
+
+def _ranges(spec: str | None) -> list[tuple[int, int | None]]:
+    """First and last page of each range; None where it goes on to the end."""
+    return [_range(part.strip()) for part in spec.split(",")] if spec and spec.strip() else [(1, None)]
+
+
+def _range(part: str) -> tuple[int, int | None]:
+    match = _PART.fullmatch(part)
+    start, dash, end = match.groups() if match else (None, None, None)
+    if start is None and end is None:
+        raise ConfigError(f"pages: {part!r} is not a page or a range; write for example 1-3,7,10-")
+    first = int(start) if start is not None else 1
+    last = int(end) if end is not None else (None if dash else first)
+    if first < 1 or (last is not None and last < first):
+        raise ConfigError(f"pages: {part!r} runs backwards or below page 1")
+    return first, last
 
 
 def spell(numbers: Sequence[int]) -> str:

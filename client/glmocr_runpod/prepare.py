@@ -12,12 +12,12 @@ from glmocr_runpod import pdf
 from glmocr_runpod.contract import Options
 from glmocr_runpod.desk import Desk
 from glmocr_runpod.effects import Flow, call
-from glmocr_runpod.errors import MissingExtra, TooLarge
+from glmocr_runpod.errors import ConfigError, MissingExtra, TooLarge
 from glmocr_runpod.events import Noted
 from glmocr_runpod.identity import content_key, sha256
 from glmocr_runpod.kit import Kit
 from glmocr_runpod.packing import ROOM, gzipped, inline_size
-from glmocr_runpod.pages import chunks, select, spell
+from glmocr_runpod.pages import beyond, chunks, select, spell
 from glmocr_runpod.plan import Carry, Part, Plan, TransportStep
 from glmocr_runpod.sources import Source
 
@@ -53,9 +53,9 @@ def prepare(desk: Desk, kit: Kit, source: Source, options: Options) -> Flow[Plan
     numbers = select(options.pages, page_count) if page_count else ()
     one = yield from call(lambda: _whole(work))
     if one is not None:
-        parts = _parallel(work, one, numbers)
+        parts = _parallel(work, one, numbers, page_count or 0)
     else:
-        parts = yield from call(lambda: _divided(work, numbers))
+        parts = yield from call(lambda: _divided(work, numbers, page_count))
     return msgspec.structs.replace(plan, parts=parts, steps=tuple(work.steps), page_count=page_count)
 
 
@@ -93,29 +93,38 @@ def _whole(work: _Work) -> Part | None:
     return msgspec.structs.replace(part, carry=Carry.UPLOAD)
 
 
-def _parallel(work: _Work, part: Part, numbers: Sequence[int]) -> tuple[Part, ...]:
+def _parallel(work: _Work, part: Part, numbers: Sequence[int], page_count: int) -> tuple[Part, ...]:
     """One job, or several that read different pages of the same bytes."""
     size = work.kit.pages_per_job
     if not size or len(numbers) <= size:
         return (msgspec.structs.replace(part, covers=tuple(numbers)),)
     parts = []
-    for chosen in chunks(numbers, size):
-        options = msgspec.structs.replace(work.options, pages=spell(chosen))
+    spelled = [spell(chosen) for chosen in chunks(numbers, size)]
+    # The worker may find more pages than the document counts: the last job asks for them as well.
+    spelled[-1] = ",".join(filter(None, (spelled[-1], beyond(work.options.pages, page_count))))
+    for chosen, pages in zip(chunks(numbers, size), spelled, strict=True):
+        options = msgspec.structs.replace(work.options, pages=pages)
         key = content_key(work.source.digest, options)
         parts.append(msgspec.structs.replace(part, content_key=key, pages=options.pages, covers=chosen))
     work.note("parallel", f"{len(parts)} jobs of at most {size} pages", jobs=len(parts))
     return tuple(parts)
 
 
-def _divided(work: _Work, numbers: Sequence[int]) -> tuple[Part, ...]:
+def _divided(work: _Work, numbers: Sequence[int], page_count: int | None) -> tuple[Part, ...]:
     """Several files of fewer pages, each small enough."""
     if not pdf.is_pdf(work.data):
         raise _too_large(work, "only a PDF can be divided")
     if not pdf.available():
         work.note("split", "needs pip install 'glmocr-runpod[pdf]'", loud=True)
         raise MissingExtra("the document must be divided: pip install 'glmocr-runpod[pdf]'")
+    if page_count is None:
+        raise _too_large(work, "it cannot be opened here, being damaged or encrypted")
     if not numbers:
-        raise _too_large(work, "it cannot be opened here, being damaged, encrypted or empty")
+        raise ConfigError(f"pages={work.options.pages!r} selects no page: {work.source.name} has {page_count}")
+    found = pdf.page_objects(work.data)
+    if found > page_count:
+        detail = f"the file counts {page_count} pages and seems to hold {found}; only those it counts are sent"
+        work.note("split", detail, loud=True, counted=page_count, found=found)
     parts = _cut(work, numbers)
     if len(parts) > 1:
         work.note("split", f"{len(parts)} jobs, losslessly by pages", jobs=len(parts), pages=len(numbers))

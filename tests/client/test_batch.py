@@ -79,9 +79,7 @@ def test_a_file_that_comes_later_takes_no_others_place(rig: Rig, tmp_path: Path)
     assert all((tmp_path / "out" / f"{item.stem}.json").exists() for item in items)
 
 
-def test_what_cannot_be_written_ends_the_batch_and_stays_paid(
-    rig: Rig, files: list[Path], tmp_path: Path
-) -> None:
+def test_what_cannot_be_written_ends_the_batch_and_stays_paid(rig: Rig, files: list[Path], tmp_path: Path) -> None:
     out = tmp_path / "out"
     out.mkdir()
     (out / "a.md").mkdir()

@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 from glmocr_runpod import Client, Options
-from glmocr_runpod.errors import JobFailed, TooLarge
+from glmocr_runpod.errors import ConfigError, JobFailed, TooLarge
 from glmocr_runpod.kit import Kit
 from glmocr_runpod.shrink import Shrunk
 
+from emulator.jobs import Job
 from handler.schema import ErrorCode, ErrorInfo
 from tests.client import scans
-from tests.client.reading import Reading, page_texts, streams
-from tests.client.rig import Rig
+from tests.client.reading import Reading, page_texts, pdf_result, streams
+from tests.client.rig import Rig, decoded
 
 PAGES = range(1, 8)
 
@@ -96,8 +97,38 @@ def test_long_documents_are_read_by_several_jobs(rig: Rig, scan: bytes) -> None:
     with client(rig, pages_per_job=3) as one, rig.worker(reading):
         document = one.parse(scan, name="scan.pdf")
     assert reading.sent == [scan] * 3
-    assert sorted(job.input["pages"] for job in rig.jobs()) == ["1-2", "3-4", "5-7"]
+    assert sorted(job.input["pages"] for job in rig.jobs()) == ["1-2", "3-4", "5-7,8-"]
     assert [page.regions[0].text for page in document.pages] == texts(PAGES)
+
+
+def test_pages_that_the_document_does_not_count_are_asked_for(rig: Rig, scan: bytes) -> None:
+    async def answer(job: Job) -> dict[str, object]:
+        data = decoded(job.input)
+        assert data == lying
+        return {"output": pdf_result(job.input, scan)}
+
+    lying = scan.replace(b"/Count 7", b"/Count 4")
+    with client(rig, pages_per_job=2) as one, rig.worker(answer):
+        document = one.parse(lying, name="scan.pdf")
+    assert [page.page for page in document.pages] == list(PAGES)
+    assert document.output.document is not None
+    assert document.output.document.page_count == 7
+
+
+def test_pages_that_dividing_cannot_see_are_told(rig: Rig, scan: bytes) -> None:
+    lying = scan.replace(b"/Count 7", b"/Count 4")
+    with client(rig, body_limit=len(scan) // 2) as one, rig.worker(Reading()):
+        document = one.parse(lying, name="scan.pdf")
+    assert len(document.pages) == 4
+    (told,) = [step for step in document.transport if "counts" in step["detail"]]
+    assert told["facts"] == {"counted": 4, "found": 7}
+
+
+@pytest.mark.parametrize("pages", ["9", "3-1", "0-2"])
+def test_a_selection_that_the_worker_would_refuse_is_refused_before_dividing(rig: Rig, scan: bytes, pages: str) -> None:
+    with client(rig, body_limit=len(scan) // 2) as one, pytest.raises(ConfigError, match="pages"):
+        one.parse(scan, Options(pages=pages), name="scan.pdf")
+    assert rig.jobs() == []
 
 
 def test_one_part_that_fails_costs_its_pages_only(rig: Rig, scan: bytes) -> None:

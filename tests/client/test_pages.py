@@ -2,10 +2,11 @@
 
 import pytest
 from glmocr_runpod.errors import ConfigError
-from glmocr_runpod.pages import chunks, select, spell
+from glmocr_runpod.pages import beyond, chunks, select, spell
 from hypothesis import given
 from hypothesis import strategies as st
 
+from handler.errors import InputError
 from handler.page_ranges import select_pages
 
 
@@ -19,10 +20,19 @@ def test_the_worker_selects_the_same(spec: str | None) -> None:
     assert select(spec, 12) == select_pages(spec, 12)
 
 
-@pytest.mark.parametrize("spec", ["x", "1,,2", "1-2-3", "-"])
+@pytest.mark.parametrize("spec", ["x", "1,,2", "1-2-3", "-", "3-1", "0", "0-2"])
 def test_nonsense_is_named(spec: str) -> None:
     with pytest.raises(ConfigError, match="pages"):
         select(spec, 5)
+    with pytest.raises(InputError):
+        select_pages(spec, 5)
+
+
+@pytest.mark.parametrize(
+    ("spec", "rest"), [(None, "13-"), ("10-", "13-"), ("1-3,7", None), ("9-20", "13-20"), ("1-12", None)]
+)
+def test_what_is_asked_beyond_the_pages_counted(spec: str | None, rest: str | None) -> None:
+    assert beyond(spec, 12) == rest
 
 
 @given(st.integers(1, 300), st.integers(1, 50))
