@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from glmocr_runpod.contract import Delivery, Envelope, JobOutput
+from glmocr_runpod.contract import Delivery, Envelope, JobOutput, JsonObject
 from glmocr_runpod.effects import Flow, Method, NoAnswer, Request, call, send
 from glmocr_runpod.errors import Undelivered, Unreachable
 from glmocr_runpod.identity import sha256
@@ -93,29 +93,10 @@ def _convert(output: Any, kind: type[msgspec.Struct]) -> Any:
         raise Undelivered(f"the result is not of contract version 1: {error}") from error
 
 
-def with_artifacts(data: bytes, store: ResultStore | None) -> Flow[bytes]:
-    """The result with the files it only points to inside it: their addresses are short-lived.
-
-    One that cannot be fetched stays a pointer; `Document.absent` has it.
-    """
-    output = msgspec.json.decode(data)
-    artifacts = output.get("artifacts", [])
-    fetched = False
-    for artifact in artifacts:
-        if artifact.get("data") is None:
-            content = yield from _artifact(artifact, store)
-            if content is not None and sha256(content) == artifact.get("sha256"):
-                artifact["data"] = base64.b64encode(content).decode()
-                fetched = True
-    return msgspec.json.encode(output) if fetched else data
-
-
-def _artifact(artifact: dict[str, Any], store: ResultStore | None) -> Flow[bytes | None]:
-    if artifact.get("url"):
-        content = yield from _download(artifact["url"])
-        if content is not None:
-            return content
+def fetch_artifact(artifact: JsonObject, store: ResultStore | None) -> Flow[bytes | None]:
+    """The file an artifact points to; None where it is not, or not the same. Raises `Unreachable` for now."""
+    content = (yield from _download(artifact["url"])) if artifact.get("url") else None
     key = artifact.get("key")
-    if not key or store is None:
-        return None
-    return (yield from call(lambda: store.fetch(Delivery.S3, key) or store.fetch(Delivery.VOLUME, key)))
+    if content is None and key and store is not None:
+        content = yield from call(lambda: store.fetch(Delivery.S3, key) or store.fetch(Delivery.VOLUME, key))
+    return content if content is not None and sha256(content) == artifact.get("sha256") else None

@@ -69,12 +69,13 @@ class Document:
         return tuple(artifact for artifact in self.output.artifacts if artifact.data is None)
 
     def raise_if_degraded(self) -> None:
-        """Raise `Degraded` unless every page and region is as good as it should be."""
-        if self.status is DocumentStatus.COMPLETE and self.output.degraded.count == 0:
+        """Raise `Degraded` unless every page and region is as good as it should be, and every file is there."""
+        if self.status is DocumentStatus.COMPLETE and self.output.degraded.count == 0 and not self.absent:
             return
         worst = [f"page {item.page}: {item.reason}" for item in self.output.degraded.items[:5]]
         summary = f"{self.name} is {self.status}, {self.output.degraded.count} pages or regions are degraded"
-        raise Degraded("; ".join([summary, *worst]), items=self.output.degraded.count)
+        missing = [f"{len(self.absent)} files could not be fetched: {self.absent[0].name}"] if self.absent else []
+        raise Degraded("; ".join([summary, *worst, *missing]), items=self.output.degraded.count)
 
     def save(self, directory: str | Path, stem: str | None = None) -> list[Path]:
         """Write NAME.md, NAME.json and figures in NAME.figures; each file is whole or not there at all.

@@ -152,7 +152,7 @@ def _settled(plan: Plan, outcomes: Sequence[bytes | ClientError]) -> list[PartRe
     results = []
     for part, outcome in zip(plan.parts, _with_unsent(plan, outcomes), strict=True):
         if isinstance(outcome, JobFailed):
-            results.append(PartResult(part, None, outcome))
+            results.append(PartResult(part, outcome.details.get("output"), outcome))
         elif isinstance(outcome, ClientError):
             raise outcome
         else:

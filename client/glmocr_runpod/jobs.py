@@ -3,12 +3,14 @@
 Flows only (see `effects`): every decision that can be a pure function is one, in `resume`, `protocol` and `schedule`.
 """
 
+import base64
+from functools import partial
 from typing import Any
 
 import msgspec
 
-from glmocr_runpod.contract import ErrorInfo
-from glmocr_runpod.delivery import read_result, receive, with_artifacts
+from glmocr_runpod.contract import DocumentStatus, ErrorInfo, JsonObject
+from glmocr_runpod.delivery import fetch_artifact, read_result, receive
 from glmocr_runpod.desk import LEASE_POLL_S, Desk, Job, leased, patiently
 from glmocr_runpod.effects import Flow, call, pause, send
 from glmocr_runpod.errors import (
@@ -52,7 +54,7 @@ def run_job(desk: Desk, job: Job) -> Flow[bytes]:
     data = yield from call(lambda: desk.ledger.load(job.key))
     if data is None:
         raise Undelivered("the result was removed from the state directory while it was read", reference=job.key)
-    return data
+    return (yield from _complete(desk, job.key, data))
 
 
 def secure(desk: Desk, job: Job) -> Flow[Entry]:
@@ -144,9 +146,17 @@ def _settle(desk: Desk, job: Job, entry: Entry, look: Snapshot | Gone) -> Flow[E
     error = TIMED_OUT if look.state == State.TIMED_OUT else failure_of(look.error)
     if may_requeue(entry, error, desk.consents):
         return (yield from requeue(desk, job, spent))
-    if isinstance(look.output, dict) and "debug" in look.output:
-        error = msgspec.structs.replace(error, details=error.details | {"debug": look.output["debug"]})
+    error = msgspec.structs.replace(error, details=error.details | _beside(look.output))
     return _write(desk, msgspec.structs.replace(spent, error=error), Stage.FAILED)
+
+
+def _beside(output: Any) -> JsonObject:
+    """What came with a failure: what the worker knows, and the ledger of pages none of which could be read."""
+    if not isinstance(output, dict):
+        return {}
+    debug = {"debug": output["debug"]} if "debug" in output else {}
+    ledger = {name: value for name, value in output.items() if name != "debug"} if "pages" in output else None
+    return debug | ({"output": ledger} if ledger else {})
 
 
 def cancel(desk: Desk, entry: Entry) -> Flow[Entry]:
@@ -172,18 +182,49 @@ def cancel(desk: Desk, entry: Entry) -> Flow[Entry]:
 def _store(desk: Desk, entry: Entry, output: Any) -> Flow[Entry]:
     try:
         data = yield from patiently(desk, entry.key, lambda: receive(output, desk.store))
+    except Undelivered as error:
+        error.reference = entry.key
+        yield from call(lambda: desk.ledger.save(undelivered_name(entry.key), msgspec.json.encode(output)))
+        raise
     except ClientError as error:
         error.reference = entry.key
         raise
     return (yield from _keep(desk, entry, data))
 
 
+def undelivered_name(key: str) -> str:
+    """Under which the ledger keeps what a job returned when that is no result, or points to one out of reach."""
+    return f"{key}.undelivered"
+
+
 def _keep(desk: Desk, entry: Entry, data: bytes) -> Flow[Entry]:
-    whole = yield from patiently(desk, entry.key, lambda: with_artifacts(data, desk.store))
-    yield from call(lambda: desk.ledger.save(entry.key, whole))
+    yield from call(lambda: desk.ledger.save(entry.key, data))
     stored = _write(desk, entry, Stage.STORED)
     desk.observer(Finished(entry.key, stored.execution_ms))
     return stored
+
+
+def _complete(desk: Desk, key: str, data: bytes) -> Flow[bytes]:
+    """The result with the files it only points to inside it: their addresses are short-lived.
+
+    One that cannot be fetched stays a pointer, is in `Document.absent`, and is looked for again by the next call.
+    """
+    output = msgspec.json.decode(data)
+    absent = [artifact for artifact in output.get("artifacts", []) if artifact.get("data") is None]
+    fetched = False
+    for artifact in absent:
+        try:
+            content = yield from patiently(desk, key, partial(fetch_artifact, artifact, desk.store))
+        except ClientError:
+            break
+        if content is not None:
+            artifact["data"] = base64.b64encode(content).decode()
+            fetched = True
+    if not fetched:
+        return data
+    whole = msgspec.json.encode(output)
+    yield from call(lambda: desk.ledger.save(key, whole))
+    return whole
 
 
 def _lost(desk: Desk, entry: Entry, *, completed: bool) -> Flow[Entry]:
@@ -201,10 +242,19 @@ def _search(desk: Desk, entry: Entry) -> Flow[Entry | None]:
     data = yield from patiently(desk, entry.key, lambda: call(lambda: store.find(entry.content_key)))
     if data is None:
         return None
-    document = read_result(data).document
-    if document is None or document.content_key != entry.content_key:
+    if not _is_result_of(data, entry.content_key):
         return None
     return (yield from _keep(desk, entry, data))
+
+
+def _is_result_of(data: bytes, content_key: str) -> bool:
+    """A failed one is not taken: it may be of an earlier job than the one that is looked for."""
+    try:
+        result = read_result(data)
+    except Undelivered:
+        return False
+    document = result.document
+    return document is not None and document.content_key == content_key and result.status is not DocumentStatus.FAILED
 
 
 def _write(desk: Desk, entry: Entry, stage: Stage) -> Entry:
@@ -224,9 +274,9 @@ def error_of(desk: Desk, entry: Entry) -> ClientError:
     if entry.stage is Stage.FAILED:
         error = entry.error or ErrorInfo(code="unknown_error", message="the job failed")
         kind = TimedOut if error.code == TIMED_OUT.code else JobFailed
-        return kind(
-            error.message, worker_code=error.code, retryable=error.retryable, reference=entry.key, **error.details
-        )
+        failed = kind(error.message, worker_code=error.code, retryable=error.retryable, reference=entry.key)
+        failed.details = dict(error.details)
+        return failed
     if entry.stage is Stage.LOST:
         looked = "" if desk.store else " No storage is configured to look for it in."
         return Lost((entry.error.message if entry.error else _doc(Lost)) + looked, reference=entry.key)

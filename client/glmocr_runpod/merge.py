@@ -20,7 +20,7 @@ PAGE_STATUSES = ("ok", "blank", "partial", "failed")
 
 @dataclass(frozen=True, slots=True)
 class PartResult:
-    """What became of one part: its `JobOutput` as JSON, or why there is none."""
+    """What became of one part: its `JobOutput` as JSON, why there is none, or both where no page could be read."""
 
     part: Part
     output: JsonObject | None
@@ -43,7 +43,7 @@ def merge(results: Sequence[PartResult], document: Mapping[str, Any]) -> JsonObj
         "markdown": _markdown(outputs),
         "pages": pages,
         "counts": counts,
-        "degraded": _degraded(outputs),
+        "degraded": _degraded(outputs, pages),
         "usage": _sums([output.get("usage", {}) for output in outputs]),
         "artifacts": [artifact for output in outputs for artifact in output["artifacts"]],
         "debug": {
@@ -109,7 +109,7 @@ def _readdressed(markdown: str | None, names: Mapping[str, str], original: Calla
 
 
 def _unread(result: PartResult) -> JsonObject:
-    """The failed pages of a part without a result. Where its failure brought pages along, those are better."""
+    """The failed pages of a part whose failure brought none along."""
     message = result.failure.message if result.failure else "its job brought no result"
     code = result.failure.worker_code if result.failure else "unknown_error"
     pages = [
@@ -194,10 +194,22 @@ def _counts(outputs: Sequence[JsonObject], pages: Sequence[JsonObject]) -> JsonO
     }
 
 
-def _degraded(outputs: Sequence[JsonObject]) -> JsonObject:
+def _degraded(outputs: Sequence[JsonObject], pages: Sequence[JsonObject]) -> JsonObject:
+    """Losses first, as the worker has them, so that the limit cuts what matters least."""
     lists = [output.get("degraded", {}) for output in outputs]
-    items = sorted((item for one in lists for item in one.get("items", [])), key=lambda item: item["page"])
+    by_number = {page["page"]: page for page in pages}
+    items = [item for one in lists for item in one.get("items", [])]
+    items.sort(key=lambda item: (not _is_loss(item, by_number.get(item["page"], {})), item["page"]))
     return {"count": sum(one.get("count", 0) for one in lists), "items": items[:DEGRADED_ITEMS_LIMIT]}
+
+
+def _is_loss(item: JsonObject, page: JsonObject) -> bool:
+    if page.get("status") not in ("failed", "partial"):
+        return False
+    if item.get("region") is None:
+        return bool(item["reason"] == page.get("reason"))
+    statuses = {region["index"]: region["status"] for region in page.get("regions", [])}
+    return statuses.get(item["region"], "failed") in ("failed", "truncated")
 
 
 def _sums(parts: Sequence[Mapping[str, Any]]) -> JsonObject:

@@ -14,7 +14,7 @@ from handler.errors import InputError, ResultTooLarge, StorageUnavailable
 from handler.page_outcome import Figure
 from handler.results.encoding import Encoded, encode, wire_size
 from handler.results.storage import Storage
-from handler.schema import Artifact, Delivery, Envelope, JobOutput, JsonValue, Transport
+from handler.schema import Artifact, Delivery, DocumentStatus, Envelope, JobOutput, JsonValue, Transport
 
 log = logging.getLogger(__name__)
 
@@ -72,7 +72,7 @@ class Deliverer:
         return _envelope(storage.delivery, output, encoded, key=stored.key, url=stored.url)
 
     async def _leave_on_volume(self, output: JobOutput, encoded: Encoded) -> None:
-        if self.volume is None or output.document is None:
+        if self.volume is None or output.document is None or output.status is DocumentStatus.FAILED:
             return
         try:
             await self.volume.put(_result_name(output, encoded), encoded.data, JSON)

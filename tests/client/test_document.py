@@ -56,7 +56,10 @@ def test_degraded() -> None:
         document().raise_if_degraded()
     with pytest.raises(Degraded, match="complete, 1 pages"):
         document(status="complete", degraded={"count": 1, "items": []}).raise_if_degraded()
-    document(status="complete", degraded={"count": 0, "items": []}).raise_if_degraded()
+    perfect = {"status": "complete", "degraded": {"count": 0, "items": []}}
+    with pytest.raises(Degraded, match=r"1 files could not be fetched: big\.jpg"):
+        document(**perfect).raise_if_degraded()
+    document(**perfect, artifacts=[]).raise_if_degraded()
 
 
 @pytest.mark.parametrize("data", [b"", b"[]", b"{}", b'{"status": 1}', golden_text("progress").encode(), b"\xff"])

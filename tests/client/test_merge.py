@@ -83,6 +83,23 @@ def test_a_part_that_failed_leaves_failed_pages() -> None:
     assert merged["counts"]["pages"]["failed"] == 3
 
 
+def test_a_part_of_which_no_page_could_be_read_brings_its_own_ledger() -> None:
+    wire = output(1, 2, 3, 4) | {"status": "failed"}
+    gone = JobFailed("none", worker_code="no_page_readable")
+    merged = merge([PartResult(part(5, 6, 7, 8), wire, gone), PartResult(part(1, 2, 3, 4), output(1, 2, 3, 4))], WHOLE)
+    assert [page["page"] for page in merged["pages"]] == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert merged["counts"]["regions"]["found"] == 8
+
+
+def test_losses_come_first_where_the_list_is_cut() -> None:
+    wire = output(1, 2, 3, 4)
+    notes = [{"page": 1, "region": 0, "reason": "low_contrast", "message": "pale"}] * 200
+    wire["degraded"] = {"count": 202, "items": [*wire["degraded"]["items"], *notes][:200]}
+    merged = merge([PartResult(part(*range(n, n + 4)), wire) for n in (1, 5)], WHOLE)
+    assert merged["degraded"]["count"] == 404
+    assert [item["page"] for item in merged["degraded"]["items"][:5]] == [3, 4, 7, 8, 1]
+
+
 def test_unknown_keys_of_newer_workers_survive() -> None:
     wire = output(1, 2, 3, 4)
     wire["pages"][0]["mood"] = "good"

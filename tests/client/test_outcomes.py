@@ -1,6 +1,7 @@
 """The outcome table of docs/client.md, row by row, over the real emulator with a clock that both sides share."""
 
 import dataclasses
+import hashlib
 import json
 from collections.abc import Callable
 from typing import Any
@@ -59,7 +60,7 @@ class Shelf:
         """So many questions are not answered."""
 
     def fetch(self, delivery: Delivery, key: str) -> bytes | None:
-        return self.results.get(key)
+        return self.find(key)
 
     def find(self, content_key: str) -> bytes | None:
         if self.away:
@@ -296,6 +297,25 @@ def test_a_result_of_another_document_is_not_taken(desk: Desk) -> None:
     desk.fails(Lost)
 
 
+@pytest.mark.parametrize("left", [b"{", b'{"schema_version": "9"}'])
+def test_a_stored_result_that_is_none_does_not_bar_the_way(desk: Desk, left: bytes) -> None:
+    job = finished_and_forgotten(desk)
+    desk.leave_result(job)
+    (key,) = desk.shelf.results
+    desk.shelf.results[key] = left
+    desk.fails(Lost)
+    desk.parse(Consent.LOST)
+    assert desk.jobs == 2
+
+
+def test_a_failure_left_in_storage_is_not_taken_for_this_jobs_result(desk: Desk) -> None:
+    job = finished_and_forgotten(desk)
+    desk.leave_result(job)
+    (key,) = desk.shelf.results
+    desk.shelf.results[key] = json.dumps(json.loads(desk.shelf.results[key]) | {"status": "failed"}).encode()
+    desk.fails(Lost)
+
+
 @pytest.mark.parametrize("stored", [True, False])
 def test_completed_without_output(desk: Desk, stored: bool) -> None:
     async def refused(job: Job) -> dict[str, Any]:
@@ -482,7 +502,36 @@ def test_a_result_that_is_none_leaves_the_job_attached(desk: Desk) -> None:
         desk.parse(answer=nonsense)
     with Client(config=desk.rig.config) as client:
         (entry,) = client.ledger.entries()
+        kept = client.ledger.load(f"{entry.key}.undelivered")
     assert entry.stage is Stage.SUBMITTED
+    assert json.loads(kept or b"") == {"text": "from some other worker"}
+
+
+def test_a_result_is_kept_though_its_figures_cannot_be_fetched_just_now(desk: Desk) -> None:
+    figure = {"name": "figures/1.jpg", "media_type": "image/jpeg", "size": 4, "key": "glmocr/1", "data": None}
+
+    async def answer(job: Job) -> dict[str, Any]:
+        output = result_for(job.input)
+        output["artifacts"] = [figure | {"sha256": hashlib.sha256(b"jpeg").hexdigest()}]
+        return {"output": output}
+
+    desk.shelf.results["glmocr/1"] = b"jpeg"
+    desk.shelf.away = 6
+    assert [artifact.name for artifact in desk.parse(answer=answer).absent] == ["figures/1.jpg"]
+    assert desk.parse().absent == ()
+    assert desk.jobs == 1
+
+
+def test_the_ledger_of_a_document_of_which_nothing_could_be_read_comes_with_its_failure(desk: Desk) -> None:
+    async def answer(job: Job) -> dict[str, Any]:
+        details = {"pages": 4, "reference": "not ours"}
+        error = ErrorInfo(code=ErrorCode.NO_PAGE_READABLE, message="none", retryable=False, details=details)
+        return {"output": result_for(job.input) | {"status": "failed"}, "error": error.model_dump_json()}
+
+    error = desk.fails(JobFailed, answer=answer)
+    assert error.details["pages"] == 4
+    assert error.details["debug"]["log"] == ["one line"]
+    assert [page["page"] for page in error.details["output"]["pages"]] == [1, 2, 3, 10]
 
 
 def test_a_removed_result_is_fetched_again_while_the_platform_has_it(desk: Desk) -> None:
