@@ -7,15 +7,17 @@ from collections.abc import Iterator, Sequence
 
 from handler.assembly.blocks import comment, formula, heading, prose, table
 from handler.ledger import LOST
-from handler.schema import Furniture, Label, PageResult, PageStatus, Reason, RegionResult
+from handler.schema import Furniture, Label, PageResult, PageStatus, Reason, RegionResult, RegionStatus
 
 FURNITURE = frozenset({Label.HEADER, Label.FOOTER, Label.NUMBER, Label.HEADER_IMAGE, Label.FOOTER_IMAGE})
 """What repeats from page to page; Markdown keeps or drops it."""
 
 _FORMULAS = frozenset({Label.DISPLAY_FORMULA, Label.INLINE_FORMULA})
 _QUARANTINE = frozenset({Reason.TEXT_WITHOUT_INK})
-_CONTAINED = 0.5
-"""A list of references whose entries cover this share of it is not written a second time as a whole."""
+_CONTAINED = 0.9
+"""A list of references is not written a second time when the entries inside it hold this share of its characters."""
+_INSIDE = 0.5
+"""Share of an entry's area inside the list from which it belongs to it."""
 
 
 def markdown(pages: Sequence[PageResult], *, furniture: Furniture) -> str:
@@ -41,11 +43,16 @@ def _belongs(region: RegionResult, regions: Sequence[RegionResult], furniture: F
     """Whether the region stands in the Markdown at all."""
     if region.label in FURNITURE and furniture is Furniture.DROP:
         return False
-    if region.label is not Label.REFERENCE:
+    if region.label is not Label.REFERENCE or region.status in LOST:
         return True
-    entries = (other for other in regions if other.label is Label.REFERENCE_CONTENT)
-    covered = sum(_overlap(region, entry) for entry in entries)
-    return covered < _CONTAINED * _overlap(region, region)
+    entries = [other for other in regions if other.label is Label.REFERENCE_CONTENT]
+    inside = [entry for entry in entries if _overlap(region, entry) > _INSIDE * _overlap(entry, entry)]
+    held = sum(_letters(entry.text) for entry in inside if entry.reason not in _QUARANTINE)
+    return not inside or held < _CONTAINED * _letters(region.text)
+
+
+def _letters(text: str) -> int:
+    return sum(map(str.isalnum, text))
 
 
 def _overlap(a: RegionResult, b: RegionResult) -> int:
@@ -59,7 +66,7 @@ def _formula_tags(regions: Sequence[RegionResult]) -> dict[int, int]:
     """Position of each formula -> position of the number printed beside it: the next region, or the one before."""
     tags: dict[int, int] = {}
     for position, region in enumerate(regions):
-        if region.label is not Label.FORMULA_NUMBER or not region.text.strip():
+        if region.label is not Label.FORMULA_NUMBER or not _is_sound(region):
             continue
         for neighbour in (position - 1, position + 1):
             if 0 <= neighbour < len(regions) and _takes_tag(regions[neighbour]) and neighbour not in tags:
@@ -69,7 +76,12 @@ def _formula_tags(regions: Sequence[RegionResult]) -> dict[int, int]:
 
 
 def _takes_tag(region: RegionResult) -> bool:
-    return region.label in _FORMULAS and bool(region.text.strip()) and "\\tag" not in region.text
+    return region.label in _FORMULAS and _is_sound(region) and "\\tag" not in region.text
+
+
+def _is_sound(region: RegionResult) -> bool:
+    """Whether its text stands in the Markdown by itself: nothing quarantined is printed, no comment is lost."""
+    return region.status is RegionStatus.OK and bool(region.text.strip())
 
 
 def _region_blocks(page: int, region: RegionResult, number: str | None) -> Iterator[str]:

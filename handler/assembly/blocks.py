@@ -5,17 +5,19 @@ import re
 from handler.schema import Reason
 
 _FENCE = re.compile(r"^(```+|~~~+|\$\$(?=$))")
-_TABLE = re.compile(r"^\s*<table[\s>]", re.MULTILINE)
+_TABLE = re.compile(r"<table[\s>]")
 _BULLET = re.compile(r"^(\s*)[·•▪●]\s*")
 _TIGHT_NUMBER = re.compile(r"^(\s*\d{1,3}\.)(?=[^\W\d])")
 _LOOSE_MATHS = re.compile(r"(?<![\\$])\$ +([^$\n]*?[\\^_{=][^$\n]*?) *\$(?!\$)")
 _VERBATIM = re.compile(r"(`+[^`]*`+|\$[^$]+\$)")
 _MARKUP = re.compile(
-    "table|thead|tbody|tfoot|tr|td|th|caption|colgroup|col|div|p|br|hr|sub|sup|b|i|u|s|em|strong|small|big|del|ins|span|"
-    "font|center|img|a|ul|ol|li|dl|dt|dd|h[1-6]",
+    r"</?(table|thead|tbody|tfoot|tr|td|th|caption|colgroup|col|div|p|br|hr|sub|sup|b|i|u|s|em|strong|small|big|del|ins|"
+    r"span|font|center|img|a|ul|ol|li|dl|dt|dd|h[1-6])"
+    r"""(\s+[A-Za-z-]+\s*=\s*("[^"]*"|'[^']*'|[^\s"'=<>`]+))*\s*/?>""",
     re.IGNORECASE,
 )
-_TAG = re.compile(r"<(?:!--|/?([A-Za-z][\w.:-]*))")
+"""HTML that formats. A browser takes `<b and c>` for a tag as well; nothing that is printed looks like an attribute."""
+_TAG = re.compile(r"<(?=!--|/?[A-Za-z])")
 _LIST_ITEM = re.compile(r"^\s*([-*+]|\d{1,3}[.)])\s")
 _HTML_TAG_LINE = re.compile(r"^\s*(</?[a-zA-Z][^<>]*>\s*)+$")
 _PIPE_ROW = re.compile(r"^\s*\|.*\|\s*$")
@@ -55,7 +57,8 @@ def formula(text: str, number: str | None) -> str:
 def table(text: str) -> str:
     """A table: HTML as it is but for blank lines, which would end the block; pipes with their rule; else lines."""
     if "<table" in text:
-        return _without_blank_lines(text) + _missing_ends(text)
+        shown = "\n".join(_visible(line, "&lt;") for line in text.split("\n") if line.strip())
+        return shown + _missing_ends(text)
     lines = text.split("\n")
     if len(lines) > 1 and all(_PIPE_ROW.match(line) for line in lines):
         if not _PIPE_RULE.match(lines[1]):
@@ -92,14 +95,19 @@ def _tidy(line: str) -> str:
     return _visible(_LOOSE_MATHS.sub(r"$\1$", line).rstrip())
 
 
-def _visible(line: str) -> str:
-    """What was printed in angle brackets, escaped: a browser would take it for markup and show nothing."""
+def _visible(line: str, escaped: str = "\\<") -> str:
+    """What was printed in angle brackets, escaped: a browser would take it for markup and show nothing.
+
+    A line of HTML is not Markdown, so a backslash would not do there.
+    """
+    if _MARKUP.match(line.lstrip()):
+        escaped = "&lt;"
+
+    def shown(bracket: re.Match[str]) -> str:
+        return bracket[0] if _MARKUP.match(bracket.string, bracket.start()) else escaped
+
     parts = _VERBATIM.split(line)
-    return "".join(part if index % 2 else _TAG.sub(_escaped, part) for index, part in enumerate(parts))
-
-
-def _escaped(tag: re.Match[str]) -> str:
-    return tag[0] if _MARKUP.fullmatch(tag[1] or "") else f"\\{tag[0]}"
+    return "".join(part if index % 2 else _TAG.sub(shown, part) for index, part in enumerate(parts))
 
 
 def _separate(lines: list[str], line: str) -> None:
@@ -130,7 +138,8 @@ def _open_block(lines: list[str]) -> None:
 
 def _missing_ends(text: str) -> str:
     """What closes the tables that `text` leaves open; they would swallow the rest of the document."""
-    return "\n</table>" * (len(_TABLE.findall(text)) - text.count("</table>"))
+    plain = _VERBATIM.sub("", text)
+    return "\n</table>" * (len(_TABLE.findall(plain)) - plain.count("</table>"))
 
 
 def _without_blank_lines(text: str) -> str:

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handler.assembly import markdown
-from handler.schema import Furniture, Label, PageResult, PageStatus, Reason, RegionResult
+from handler.schema import Furniture, Label, PageResult, PageStatus, Reason, RegionResult, RegionStatus
 from tests.fakes.results import failed, page, region, skipped, truncated
 
 
@@ -40,6 +40,24 @@ def test_references_are_not_written_twice() -> None:
     ]
     assert write(page(whole, *entries)) == "[1] A.\n\n[2] B.\n"
     assert write(page(whole, entries[0].model_copy(update={"bbox": (100, 800, 900, 900)}))).count("[1] A.") == 2
+
+
+def test_references_whose_entries_hold_less_are_written_as_a_whole() -> None:
+    whole = region("[1] A.\n[2] B.", Label.REFERENCE, bbox=(100, 100, 900, 300))
+    first = region("[1] A.", Label.REFERENCE_CONTENT, bbox=(100, 100, 900, 290))
+    second = failed().model_copy(update={"label": Label.REFERENCE_CONTENT, "bbox": (100, 210, 900, 300)})
+    assert "[2] B." in write(page(whole, first, second))
+    cut = truncated("[1] A").model_copy(update={"label": Label.REFERENCE, "bbox": whole.bbox})
+    assert "truncated" in write(page(cut, first))
+
+
+def test_neither_a_quarantined_formula_nor_a_quarantined_number_hides_the_other() -> None:
+    formula, number = region("a = b", Label.DISPLAY_FORMULA), region("(3)", Label.FORMULA_NUMBER)
+    invented = {"status": RegionStatus.SKIPPED, "reason": Reason.TEXT_WITHOUT_INK}
+    assert "(3)" in write(page(formula.model_copy(update=invented), number))
+    written = write(page(formula, number.model_copy(update=invented)))
+    assert "a = b\n$$" in written
+    assert "3" not in written.replace("region 1", "")
 
 
 @pytest.mark.parametrize("swapped", [False, True])
