@@ -11,8 +11,9 @@ One `RegionSlots` for the whole process, shared by all jobs:
   a table is sent as many regions early as will be read while it runs, so that it does not form the tail, and
   everything else keeps its order, so that pages end in theirs.
 * The limit starts at 1.5 x the engine's slots and follows its load: `observe`, called about once a second, lets it
-  grow while the engine's queue is empty and shrink while more queues than runs. An `EngineBusy` that leaves the
-  block, or `pushed_back()`, lowers it at once.
+  grow while the engine's queue is empty and shrink while more queues than runs: to 1.5 x what runs of ours, so that
+  workers which share an engine together ask for what one alone would. An `EngineBusy` that leaves the block, or
+  `pushed_back()`, lowers it at once.
 
 Wait between retries outside the block, so that a region that backs off holds no slot.
 """
@@ -131,9 +132,11 @@ class RegionSlots:
         """Follow the engine's load; where it does not tell (None), only recover from push-backs."""
         step = max(1, self._limit // 8)
         crowded = load is not None and load.queued > max(load.running, self._floor)
-        if load is not None and crowded and self._was_crowded:
-            wanted = max(self._floor, self._limit - step, int(load.running * OVERCOMMIT))
-            self._limit = min(self._limit, wanted)
+        if load is not None and crowded and self._was_crowded and self._in_flight:
+            others = max(0, load.running + load.queued - self._in_flight)
+            runs = load.running * self._in_flight / (self._in_flight + others)
+            slowly = self._limit - (self._limit // 2 if 2 * others > self._in_flight else step)
+            self._limit = min(self._limit, max(self._floor, slowly, int(runs * OVERCOMMIT)))
         elif (load is None or load.queued == 0) and self._clock() - self._pushed_back_at >= RECOVERY_PAUSE_S:
             starved = load is not None and self.waiting > 0
             self._limit = min(self._limit + step, self._ceiling if starved else max(self._limit, self._start))

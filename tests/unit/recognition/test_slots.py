@@ -175,13 +175,38 @@ async def test_does_not_grow_when_nobody_waits_or_the_engine_queues() -> None:
     assert slots.limit == 12
 
 
+async def crowd(floor: Floor, count: int) -> None:
+    """Enter so many, so that as many as the limit allows are in the engine."""
+    for i in range(count):
+        await floor.enter(str(i))
+
+
 async def test_shrinks_to_what_a_full_kv_pool_really_runs() -> None:
-    slots = RegionSlots(engine_slots=64)
-    slots.observe(EngineLoad(running=20, queued=76))
-    assert slots.limit == 96, "one crowded moment may be a burst"
+    floor = Floor(RegionSlots(engine_slots=64))
+    await crowd(floor, 96)
+    floor.slots.observe(EngineLoad(running=20, queued=76))
+    assert floor.slots.limit == 96, "one crowded moment may be a burst"
     for _ in range(40):
-        slots.observe(EngineLoad(running=20, queued=slots.limit - 20))
-    assert slots.limit in range(30, 42)
+        floor.slots.observe(EngineLoad(running=20, queued=76))
+    assert floor.slots.limit == 30
+    await floor.clear()
+
+
+async def test_workers_that_share_an_engine_together_ask_for_what_one_alone_would() -> None:
+    floors = [Floor(RegionSlots(engine_slots=16)) for _ in range(3)]
+    for floor in floors:
+        await crowd(floor, 40)
+    for _ in range(6):
+        in_engine = sum(floor.slots.in_flight for floor in floors)
+        for floor in floors:
+            floor.slots.observe(EngineLoad(running=16, queued=in_engine - 16))
+        for floor in floors:
+            for name in [name for name in floor.entered if not floor.tasks[name].done()]:
+                if floor.slots.in_flight > floor.slots.limit:
+                    await floor.leave(name)
+    assert [floor.slots.limit for floor in floors] == [8, 8, 8]
+    for floor in floors:
+        await floor.clear()
 
 
 async def test_busy_answers_lower_the_limit_which_comes_back() -> None:
