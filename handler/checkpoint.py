@@ -1,8 +1,9 @@
-"""What survives a worker: finished pages, one file each, under the document's content key.
+"""What survives a worker: finished pages, one file each, and journals of attempts, under the document's content key.
 
-A page is staged and renamed, so a file that exists is whole. Every attempt at a document leaves a file while it runs
-and marks the pages it is reading; an attempt that did not end itself is a death, and a page that two dead attempts
-were reading is a suspect. The volume is a help, never a condition: what cannot be written there is only logged.
+A page is staged and renamed, so a file that exists is whole. Every attempt at a document keeps a journal of the pages
+it is reading and of the engine's answers (`attempts.py`): the next one asks for nothing that was answered, and an
+attempt that did not end itself is a death, which what it was reading may have caused. The volume is a help, never a
+condition: what cannot be written there is only logged.
 """
 
 import asyncio
@@ -10,55 +11,75 @@ import errno
 import gzip
 import json
 import logging
-import os
 import time
-import uuid
-from collections import Counter
-from collections.abc import Iterable
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
+from weakref import WeakSet
 
 from pydantic import ValidationError
 
-from handler.page_outcome import Figure, PageOutcome
+from handler.attempts import (
+    Answers,
+    Attempt,
+    Ending,
+    Journal,
+    answered,
+    ended,
+    finished,
+    key_of,
+    read_attempts,
+    started,
+)
+from handler.company import Care
+from handler.engine.api import EngineRequest
+from handler.page_outcome import Figure, PageOutcome, may_fare_better
+from handler.recognition.reading import Answer
 from handler.schema import PageResult, Usage
 from handler.volume import write_whole
 
 log = logging.getLogger(__name__)
 
 DEATHS_BEFORE_CAUTION = 2
-"""So many dead attempts, and suspects are read alone instead of beside others."""
-ATTEMPT_STALE_S = 120.0
-"""An attempt of another job counts as dead when it has not touched its file for so long."""
+"""A page that so many dead attempts were reading is no longer read together with others."""
+ANSWERS_INTERVAL_S = 0.5
+"""Answers are written together so often: what a death can cost beside what is in the engine."""
 
 
 @dataclass(frozen=True)
 class History:
     """What earlier attempts left behind."""
 
-    done: dict[int, PageOutcome] = field(default_factory=dict)
+    done: Mapping[int, PageOutcome] = field(default_factory=dict)
     deaths: int = 0
-    suspects: frozenset[int] = frozenset()
-    """Pages that were being read in two attempts that died: to be read alone, last."""
+    care: Mapping[int, Care] = field(default_factory=dict)
+    """How the pages that dead attempts were reading are to be read now; the others are read together."""
     killers: frozenset[int] = frozenset()
-    """Pages that were being read alone when the worker died: not to be read again."""
+    """Pages that are not to be read again: one attempt died with it singled out, a later one with it all alone."""
 
 
 class Checkpoint(Protocol):
-    """The kept state of one document with one set of options."""
+    """The kept state of one document with one set of options. It knows answers of the engine (`KnownAnswers`)."""
 
     async def open(self) -> History:
         """Begin an attempt and tell what earlier ones left."""
 
-    async def begin(self, page: int, *, alone: bool) -> None:
+    async def begin(self, page: int, care: Care) -> None:
         """Say that this page is being read."""
 
-    async def keep(self, page: int, outcome: PageOutcome) -> None:
-        """Store a finished page."""
+    async def end(self, page: int, outcome: PageOutcome) -> None:
+        """It no longer is; it is stored unless another attempt may read more of it."""
 
-    async def close(self) -> None:
-        """End the attempt in good order. Finished pages stay."""
+    async def close(self, ending: Ending) -> None:
+        """End the attempt. Stored pages stay."""
+
+    def recall(self, request: EngineRequest) -> Answer | None:
+        """What the engine answered to this request in an earlier attempt; every answer is given once."""
+
+    def remember(self, request: EngineRequest, answer: Answer) -> None:
+        """Keep the engine's answer for an attempt yet to come."""
 
 
 class NoCheckpoint:
@@ -68,49 +89,87 @@ class NoCheckpoint:
         """Nothing came before."""
         return History()
 
-    async def begin(self, page: int, *, alone: bool) -> None:
+    async def begin(self, page: int, care: Care) -> None:
         """Nothing to note."""
 
-    async def keep(self, page: int, outcome: PageOutcome) -> None:
+    async def end(self, page: int, outcome: PageOutcome) -> None:
         """Nothing to keep."""
 
-    async def close(self) -> None:
+    async def close(self, ending: Ending) -> None:
         """Nothing to end."""
+
+    def recall(self, request: EngineRequest) -> Answer | None:
+        """Nothing is known."""
+        return None
+
+    def remember(self, request: EngineRequest, answer: Answer) -> None:
+        """Nothing to keep."""
 
 
 class VolumeCheckpoint:
     """The state in `folder`, shared by every worker that mounts the volume.
 
-    Two workers may hold the same folder at once: both rename whole files onto the same names, so they at most do a
-    page twice.
+    Two workers may hold the same folder at once: both rename whole files onto the same names and each has a journal of
+    its own, so they at most do a page twice.
     """
 
     def __init__(self, folder: Path, job_id: str) -> None:
         self._folder = folder
-        self._attempts = folder / "attempts"
         self._job_id = job_id
-        self._attempt = uuid.uuid4().hex
+        self._journal = Journal(folder / "attempts", job_id)
         self._broken = False
+        self._earlier: list[Attempt] = []
+        self._known: Answers = defaultdict(deque)
+        self._killers: frozenset[int] = frozenset()
+        self._unstored: set[int] = set()
+        self._answers: list[tuple[EngineRequest, Answer]] = []
+        self._writing: asyncio.Task[None] | None = None
+        self._ended = False
 
     async def open(self) -> History:
         """Read what is there, count deaths, begin this attempt."""
         history = await asyncio.to_thread(self._read_history)
-        await self._try(self._start_attempt)
+        self._killers = history.killers
+        await self._try(lambda: self._journal.append(()))
         return history
 
-    async def begin(self, page: int, *, alone: bool) -> None:
-        """Mark the page as being read by this attempt."""
-        await self._try(self._mark(page, alone).touch)
+    async def begin(self, page: int, care: Care) -> None:
+        """Note in the journal that the page is being read."""
+        self._unstored.add(page)
+        await self._try(lambda: self._journal.append([started(page, care)]))
 
-    async def keep(self, page: int, outcome: PageOutcome) -> None:
-        """Stage the page, rename it, then take its mark away."""
-        await self._try(lambda: self._write(page, outcome))
+    async def end(self, page: int, outcome: PageOutcome) -> None:
+        """Stage the page, rename it, then note that it is no longer being read."""
+        await self._try(lambda: self._end(page, outcome))
 
-    async def close(self) -> None:
-        """Take this attempt's file and marks away."""
-        await self._try(self._end_attempt)
+    async def close(self, ending: Ending) -> None:
+        """End the journal, or take it away when all of it stands in stored pages."""
+        if self._writing is not None:
+            self._writing.cancel()
+        await self._try(lambda: self._close(ending))
 
-    async def _try(self, action: "Action") -> None:
+    async def leave(self) -> None:
+        """The worker will stop: note it now, since it may be killed before it has closed."""
+        if not self._ended:
+            await self._try(lambda: self._journal.append([ended(Ending.LEFT)]))
+
+    def recall(self, request: EngineRequest) -> Answer | None:
+        """From the journals of earlier attempts."""
+        known = self._known.get(key_of(request)) if self._known else None
+        return known.popleft() if known else None
+
+    def remember(self, request: EngineRequest, answer: Answer) -> None:
+        """Into this attempt's journal, a moment later."""
+        self._answers.append((request, answer))
+        if self._writing is None:
+            self._writing = asyncio.create_task(self._write_answers())
+
+    async def _write_answers(self) -> None:
+        await asyncio.sleep(ANSWERS_INTERVAL_S)
+        self._writing = None
+        await self._try(self._append_answers)
+
+    async def _try(self, action: Callable[[], object]) -> None:
         if self._broken:
             return
         try:
@@ -121,11 +180,11 @@ class VolumeCheckpoint:
 
     def _read_history(self) -> History:
         done = dict(self._stored_pages())
-        dead = self._dead_attempts()
-        reading = Counter(page for attempt in dead for page in self._marked(attempt, alone=False))
-        killers = frozenset(page for attempt in dead for page in self._marked(attempt, alone=True))
-        suspects = frozenset(page for page, deaths in reading.items() if deaths >= DEATHS_BEFORE_CAUTION)
-        return History(done, len(dead), suspects - done.keys() - killers, killers - done.keys())
+        self._earlier, self._known = read_attempts(self._folder / "attempts")
+        now = time.time()
+        dead = [attempt for attempt in self._earlier if attempt.died(self._job_id, now)]
+        care, killers = blame(dead)
+        return History(done, len(dead), {page: care[page] for page in care.keys() - done.keys()}, killers - done.keys())
 
     def _stored_pages(self) -> Iterable[tuple[int, PageOutcome]]:
         for path in sorted(self._folder.glob("page-*.json.gz")):
@@ -133,38 +192,36 @@ class VolumeCheckpoint:
             if outcome is not None:
                 yield outcome.result.page, outcome
 
-    def _dead_attempts(self) -> list[str]:
-        """Attempts that did not end themselves: of this job (the platform runs one at a time), or long silent."""
-        dead = []
-        for path in self._attempts.glob("*.attempt"):
-            try:
-                owner, touched = path.read_text(), path.stat().st_mtime
-            except FileNotFoundError:
-                continue
-            if owner == self._job_id or time.time() - touched > ATTEMPT_STALE_S:
-                dead.append(path.stem)
-        return dead
+    def _append_answers(self) -> None:
+        answers, self._answers = self._answers, []
+        self._journal.append([answered(request, answer) for request, answer in answers])
 
-    def _marked(self, attempt: str, *, alone: bool) -> set[int]:
-        suffix = "alone" if alone else "page"
-        return {int(path.name.split(".")[1]) for path in self._attempts.glob(f"{attempt}.*.{suffix}")}
+    def _end(self, page: int, outcome: PageOutcome) -> None:
+        if not may_fare_better(outcome.result):
+            write_page(self._folder / f"page-{page:05d}.json.gz", outcome)
+            self._unstored.discard(page)
+        self._journal.append([finished(page)])
 
-    def _mark(self, page: int, alone: bool) -> Path:
-        return self._attempts / f"{self._attempt}.{page}.{'alone' if alone else 'page'}"
+    def _close(self, ending: Ending) -> None:
+        self._ended = True
+        if ending is not Ending.DONE or self._unstored:
+            self._append_answers()
+            self._journal.append([ended(ending)])
+            return
+        self._journal.remove()
+        if not self._killers:
+            for attempt in self._earlier:
+                attempt.path.unlink(missing_ok=True)
 
-    def _start_attempt(self) -> None:
-        self._attempts.mkdir(parents=True, exist_ok=True)
-        (self._attempts / f"{self._attempt}.attempt").write_text(self._job_id)
 
-    def _write(self, page: int, outcome: PageOutcome) -> None:
-        write_page(self._folder / f"page-{page:05d}.json.gz", outcome)
-        for alone in (False, True):
-            self._mark(page, alone).unlink(missing_ok=True)
-        os.utime(self._attempts / f"{self._attempt}.attempt")
-
-    def _end_attempt(self) -> None:
-        for path in self._attempts.glob(f"{self._attempt}.*"):
-            path.unlink(missing_ok=True)
+def blame(dead: Iterable[Attempt]) -> tuple[dict[int, Care], frozenset[int]]:
+    """How carefully to read the pages that dead attempts were reading, and those never to read again."""
+    reading = [(page, care) for attempt in dead for page, care in attempt.reading.items()]
+    deaths = Counter(page for page, _ in reading)
+    care = {page: Care.SINGLED_OUT for page, count in deaths.items() if count >= DEATHS_BEFORE_CAUTION}
+    care |= {page: Care.ALONE for page, so_far in reading if so_far is Care.SINGLED_OUT}
+    killers = frozenset(page for page, so_far in reading if so_far is Care.ALONE)
+    return {page: to_be for page, to_be in care.items() if page not in killers}, killers
 
 
 @dataclass(frozen=True)
@@ -174,23 +231,24 @@ class Checkpoints:
     root: Path | None
     pipeline: str
     """Identifies everything but the content that decides a page's text: versions, models, ceilings."""
+    _made: WeakSet[VolumeCheckpoint] = field(default_factory=WeakSet, compare=False)
 
     def of(self, key: str, job_id: str, *, wanted: bool) -> Checkpoint:
         """The checkpoint of the document with this content key."""
         if self.root is None or not wanted:
             return NoCheckpoint()
-        return VolumeCheckpoint(self.root / key / self.pipeline, job_id)
+        checkpoint = VolumeCheckpoint(self.root / key / self.pipeline, job_id)
+        self._made.add(checkpoint)
+        return checkpoint
 
-
-class Action(Protocol):
-    """Something to do in a thread."""
-
-    def __call__(self) -> object:
-        """Do it; may raise `OSError`."""
+    async def leave(self) -> None:
+        """The worker was told to stop: no attempt that is under way counts as a death any more."""
+        await asyncio.gather(*(checkpoint.leave() for checkpoint in list(self._made)))
 
 
 def write_page(path: Path, outcome: PageOutcome) -> None:
     """Write one page whole or not at all. Figures are stored beside their page, in the same file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     record = {
         "result": outcome.result.model_dump(mode="json"),
         "usage": outcome.usage.model_dump(mode="json"),

@@ -8,16 +8,18 @@ import asyncio
 import logging
 import tempfile
 from collections.abc import Coroutine, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from handler.assembly import markdown
+from handler.attempts import Ending
 from handler.checkpoint import Checkpoint, Checkpoints, History
+from handler.company import Care, Company
 from handler.documents.page import OpenedDocument, StagedDocument
-from handler.errors import TooManyPages, UnsupportedFormat, WorkerError
+from handler.errors import EngineUnavailable, TooManyPages, UnsupportedFormat, WorkerError
 from handler.identity import content_key
 from handler.ledger import counts_of, degraded_of, status_of
-from handler.page_outcome import Figure, PageOutcome, failed_page, may_fare_better, sum_usages
+from handler.page_outcome import Figure, PageOutcome, failed_page, sum_usages
 from handler.page_ranges import select_pages
 from handler.pages import PageReader, ReadOptions
 from handler.progress import ProgressMeter
@@ -63,6 +65,7 @@ class DocumentReader:
     checkpoints: Checkpoints
     settings: Settings
     produced_by: ProducedBy
+    company: Company = field(default_factory=Company)
 
     async def read(self, job: JobInput, job_id: str, meter: ProgressMeter, stages: Stages) -> DocumentOutcome:
         """Read one document. Raises the `WorkerError` that ends the whole job; pages never raise."""
@@ -77,11 +80,9 @@ class DocumentReader:
             key = content_key(document.sha256, job)
             checkpoint = self.checkpoints.of(key, job_id, wanted=job.checkpoint)
             history = await checkpoint.open()
-            reading = _Reading(self.pages, document, _options(job), checkpoint, history, meter, stages)
-            try:
-                outcomes = await reading.read(numbers, self._pages_in_flight())
-            finally:
-                await asyncio.shield(checkpoint.close())
+            pages = self.pages.remembering(checkpoint)
+            reading = _Reading(pages, self.company, document, _options(job), checkpoint, history, meter, stages)
+            outcomes = await reading.read(numbers, self._pages_in_flight())
         with stages.measure(Stage.ASSEMBLE):
             return self._outcome(job, document, opened, key, outcomes, history)
 
@@ -137,6 +138,7 @@ class _Reading:
     """The reading of one document's pages."""
 
     pages: PageReader
+    company: Company
     document: StagedDocument
     options: ReadOptions
     checkpoint: Checkpoint
@@ -145,17 +147,33 @@ class _Reading:
     stages: Stages
 
     async def read(self, numbers: Sequence[int], in_flight: int) -> list[PageOutcome]:
-        """The outcome of each page, in the order of `numbers`."""
+        """The outcome of each page, in the order of `numbers`. However it ends, the attempt is closed."""
+        ending = Ending.LEFT
+        try:
+            outcomes = await self._read(numbers, in_flight)
+            ending = Ending.DONE
+        except EngineUnavailable:
+            ending = Ending.ENGINE_LOST
+            raise
+        finally:
+            await asyncio.shield(self.checkpoint.close(ending))
+        return [outcomes[number] for number in numbers]
+
+    async def _read(self, numbers: Sequence[int], in_flight: int) -> dict[int, PageOutcome]:
         outcomes = self._known(numbers)
         for outcome in outcomes.values():
             self.meter.page_done(len(outcome.result.regions))
-        remaining = [n for n in numbers if n not in outcomes]
-        together = iter([n for n in remaining if n not in self.history.suspects])
-        await _first_error_of([self._work(together, outcomes) for _ in range(min(in_flight, len(remaining)))])
-        for number in remaining:
-            if number in self.history.suspects:
-                outcomes[number] = await self._read_page(number, alone=True)
-        return [outcomes[number] for number in numbers]
+        by_care: dict[Care, list[int]] = {care: [] for care in Care}
+        for number in numbers:
+            if number not in outcomes:
+                by_care[self.history.care.get(number, Care.TOGETHER)].append(number)
+        together = iter(by_care[Care.TOGETHER])
+        works = min(in_flight, len(by_care[Care.TOGETHER]))
+        await _first_error_of([self._work(together, outcomes) for _ in range(works)])
+        for care in (Care.SINGLED_OUT, Care.ALONE):
+            for number in by_care[care]:
+                outcomes[number] = await self._read_page(number, care)
+        return outcomes
 
     def _known(self, numbers: Sequence[int]) -> dict[int, PageOutcome]:
         known = {n: self.history.done[n] for n in numbers if n in self.history.done}
@@ -165,15 +183,15 @@ class _Reading:
 
     async def _work(self, numbers: Iterator[int], outcomes: dict[int, PageOutcome]) -> None:
         for number in numbers:
-            outcomes[number] = await self._read_page(number, alone=False)
+            outcomes[number] = await self._read_page(number, Care.TOGETHER)
 
-    async def _read_page(self, number: int, *, alone: bool) -> PageOutcome:
-        await self.checkpoint.begin(number, alone=alone)
-        read = self.pages.read(self.document, number, self.options, self.stages)
-        [answer] = await asyncio.gather(read, return_exceptions=True)
-        outcome = answer if isinstance(answer, PageOutcome) else _failure(number, answer)
-        if not may_fare_better(outcome.result):
-            await self.checkpoint.keep(number, outcome)
+    async def _read_page(self, number: int, care: Care) -> PageOutcome:
+        async with self.company.reading(care):
+            await self.checkpoint.begin(number, care)
+            read = self.pages.read(self.document, number, self.options, self.stages)
+            [answer] = await asyncio.gather(read, return_exceptions=True)
+            outcome = answer if isinstance(answer, PageOutcome) else _failure(number, answer)
+            await self.checkpoint.end(number, outcome)
         self.meter.page_done(len(outcome.result.regions))
         return outcome
 

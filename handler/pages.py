@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from handler.documents.failures import RenderFailure
 from handler.documents.page import Cut, CutRequest, PageImage, Renderer, StagedDocument
@@ -22,6 +22,7 @@ from handler.page_outcome import (
 from handler.page_plan import PlannedRegion, Planner
 from handler.recognition.reader import Reader
 from handler.recognition.reading import Reading
+from handler.recognition.remembering import KnownAnswers
 from handler.schema import (
     PageResult,
     PageWarning,
@@ -71,6 +72,10 @@ class PageReader:
     layout: LayoutRunner
     reader: Reader
     budget: PageBudget
+
+    def remembering(self, answers: KnownAnswers) -> "PageReader":
+        """The same reader, which asks the engine for nothing that `answers` knows."""
+        return replace(self, reader=self.reader.remembering(answers))
 
     async def read(self, document: StagedDocument, page: int, options: ReadOptions, stages: Stages) -> PageOutcome:
         """Read one page. Raises only what concerns the whole job (`WorkerError`) and cancellation."""

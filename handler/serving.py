@@ -32,7 +32,8 @@ def serve(settings: Settings, chain: Chain, report: BootReport, lines: JobLines)
     """Take jobs until SIGTERM."""
     config: dict[str, Any] = {}
     worker = build_worker(settings, chain, report, lines, config)
-    loop = Loop(chain, Shutdown(settings.shutdown_grace_s), settings.ocr_worker_concurrency)
+    shutdown = Shutdown(settings.shutdown_grace_s, on_stop=worker.documents.checkpoints.leave)
+    loop = Loop(chain, shutdown, settings.ocr_worker_concurrency)
 
     async def handle(event: dict[str, Any]) -> dict[str, Any]:
         loop.shutdown.adopt_current_job()

@@ -9,7 +9,7 @@ running loop, the first time the SDK asks for its concurrency.
 import asyncio
 import logging
 import signal
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from types import FrameType
 
 log = logging.getLogger(__name__)
@@ -21,8 +21,10 @@ CANCEL_PATIENCE_S = 1.0
 class Shutdown:
     """Knows which jobs run, and ends the loop in time."""
 
-    def __init__(self, grace_s: float) -> None:
+    def __init__(self, grace_s: float, on_stop: Callable[[], Awaitable[None]]) -> None:
+        """`on_stop` is awaited once, as soon as the worker was asked to stop, beside the jobs that still run."""
         self._grace_s = grace_s
+        self._on_stop = on_stop
         self._jobs: set[asyncio.Task[object]] = set()
         self._watching = False
         self._stopping = False
@@ -52,6 +54,7 @@ class Shutdown:
             self._ending = asyncio.get_running_loop().create_task(self._end())
 
     async def _end(self) -> None:
+        told = asyncio.ensure_future(self._on_stop())  # a volume that hangs must not use up the grace
         if self._jobs:
             _, running = await asyncio.wait(self._jobs, timeout=self._grace_s)
             if running:
@@ -59,6 +62,7 @@ class Shutdown:
                 for job in running:
                     job.cancel()
                 await asyncio.wait(running, timeout=CANCEL_PATIENCE_S)
+        await asyncio.wait({told}, timeout=CANCEL_PATIENCE_S)
         for task in asyncio.all_tasks():
             if task is not self._ending:
                 task.cancel()

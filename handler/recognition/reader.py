@@ -1,6 +1,7 @@
 """From a region's picture to its text: what is asked, how often, and which answer is kept."""
 
 from collections.abc import Awaitable, Callable
+from copy import copy
 from dataclasses import dataclass, field, replace
 
 from handler.documents.failures import RenderFailure
@@ -10,6 +11,7 @@ from handler.recognition.asking import LENGTH, Asker, Patience
 from handler.recognition.budget import token_budget
 from handler.recognition.prompts import task_of
 from handler.recognition.reading import Answer, Reading, chosen
+from handler.recognition.remembering import Asking, KnownAnswers, RememberingAsker
 from handler.recognition.repetition import find_loop
 from handler.recognition.slots import RegionSlots
 from handler.recognition.verdict import Asked, is_echo, joined, judge
@@ -36,12 +38,18 @@ class Reader:
     """Reads regions. Shared by all jobs of the process."""
 
     def __init__(
-        self, engine: Engine, policy: ReadingPolicy, slots: RegionSlots, *, asker: Asker | None = None
+        self, engine: Engine, policy: ReadingPolicy, slots: RegionSlots, *, asker: Asking | None = None
     ) -> None:
         self._policy = policy
-        self._asker = asker or Asker(engine, slots, policy.patience)
+        self._asker: Asking = asker or Asker(engine, slots, policy.patience)
         limits = (engine.facts.context_length, engine.facts.kv_pool_tokens)
         self._context = min((limit for limit in limits if limit), default=None)
+
+    def remembering(self, answers: KnownAnswers) -> "Reader":
+        """The same reader, which asks the engine for nothing that `answers` knows."""
+        reader = copy(self)
+        reader._asker = RememberingAsker(self._asker, answers)
+        return reader
 
     async def read(
         self,

@@ -16,8 +16,6 @@ from tests.support.worker_rig import Document, Rig, ledger_of, running_rig
 
 MOST_REPEATED = 1.15
 """Requests to the engine, as a multiple of those of a run without faults: one per page."""
-IN_FLIGHT_EACH = "8"
-"""Three workers share 16 slots: 1.5 x 16 regions in flight, a third of them each."""
 
 
 @contextlib.asynccontextmanager
@@ -95,8 +93,7 @@ async def test_short(tmp_path: Path) -> None:
 async def test_hundred_documents(tmp_path: Path) -> None:
     kills: list[str] = []
     engine_kills: list[float] = []
-    settings = {"REGIONS_IN_FLIGHT": IN_FLIGHT_EACH}
-    async with running_rig(tmp_path, workers=3, slots=16, seconds=0.3, settings=settings) as rig:
+    async with running_rig(tmp_path, workers=3, slots=16, seconds=0.3) as rig:
         documents = assorted(rig, 100, 40, seed=1)
         rig.emulator.faults.add(Fault(FaultKind.REFUSE_RESULT, "result", probability=0.05))
         begun = time.monotonic()
@@ -111,8 +108,10 @@ async def test_hundred_documents(tmp_path: Path) -> None:
         cost = check(rig, documents, results)
         refused = sum(bool(job.refused_posts) for job in rig.emulator.jobs())
         pages = sum(document.pages for document in documents)
+        asked, answered = rig.engine.asked().total(), rig.engine.answered().total()
         sys.stdout.write(
-            f"{pages} pages, {seconds:.0f} s, {len(kills)} kills, {refused} refused, {cost:.3f} requests/page\n"
+            f"{pages} pages, {seconds:.0f} s, {len(kills)} kills, {refused} refused, {cost:.3f} requests/page: "
+            f"{asked - answered} not answered, {answered - pages} answered twice\n"
         )
         assert len(kills) >= 3
         assert len(engine_kills) == 2
@@ -123,14 +122,23 @@ async def test_hundred_documents(tmp_path: Path) -> None:
 @pytest.mark.chaos
 async def test_page_that_kills_its_worker_is_marked_and_the_rest_is_read(tmp_path: Path) -> None:
     async with running_rig(tmp_path, workers=1, settings={"OCR_WORKER_CONCURRENCY": "1"}) as rig:
-        killer = "document 7 page 3"
-        await rig.engine.control(hang=[killer])
-        delivery = asyncio.create_task(rig.deliver(rig.document(7, 5)))
-        for death in range(1, 4):
-            await rig.engine.until_asked_for(killer, death)
-            await rig.emulator.kill_worker(rig.emulator.jobs()[-1].worker_id or "")
-        result = await delivery
-        pages = {page["page"]: page for page in result["pages"]}
+        killer, innocent = "document 7 page 3", "document 8 page 2"
+        document, other = rig.document(7, 5), rig.document(8, 4)
+        pages = await read_with_deaths(rig, document, killer, 4)
         assert (pages[3]["status"], pages[3]["reason"]) == ("failed", "killed_worker")
         assert [n for n, page in pages.items() if page["status"] == "ok"] == [1, 2, 4, 5]
-        assert rig.engine.asked()[killer] == 3
+        assert rig.engine.asked()[killer] == 4
+        pages = await read_with_deaths(rig, other, innocent, 3)
+        assert [page["status"] for page in pages.values()] == ["ok"] * 4, "it was not at fault for three deaths"
+        assert rig.engine.asked()[innocent] == 4
+
+
+async def read_with_deaths(rig: Rig, document: Document, page: str, deaths: int) -> dict[int, dict[str, Any]]:
+    """The document's pages; the first times that `page` is asked for, the worker is killed."""
+    await rig.engine.control(hang=[page])
+    delivery = asyncio.create_task(rig.deliver(document))
+    for death in range(1, deaths + 1):
+        await rig.engine.until_asked_for(page, death)
+        await rig.emulator.kill_worker(rig.emulator.jobs()[-1].worker_id or "")
+    await rig.engine.control(hang=[])
+    return {page["page"]: page for page in (await delivery)["pages"]}

@@ -78,4 +78,12 @@ class EngineProcess:
 
     def asked(self) -> Counter[str]:
         """How often each page was asked for since the start or the last reset, by all its processes."""
-        return Counter(self.journal.read_text().splitlines()) if self.journal.exists() else Counter()
+        return self._journal_of("asked")
+
+    def answered(self) -> Counter[str]:
+        """How often each page was answered; what was asked and not answered was aborted, or died with the engine."""
+        return self._journal_of("answered")
+
+    def _journal_of(self, event: str) -> Counter[str]:
+        lines = self.journal.read_text().splitlines() if self.journal.exists() else []
+        return Counter(line.removeprefix(f"{event} ") for line in lines if line.startswith(f"{event} "))

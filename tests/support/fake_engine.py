@@ -4,8 +4,9 @@
 
 prints one line with its address. It reads the code of `coded_pages` out of each picture and answers what stands on
 the page, `text_of`; other pictures are answered by their hash. `/control` sets how it behaves, `/record` tells what it
-was asked. A request whose caller goes away is aborted, as SGLang does. `--journal FILE` gets one line per request when
-it arrives, so that what was asked is known even of an engine that was killed.
+was asked. A request whose caller goes away is aborted, as SGLang does. `--journal FILE` gets a line
+`asked PAGE` when a request arrives and `answered PAGE` when it ends well, so that both are known even of an engine that
+was killed.
 """
 
 import argparse
@@ -119,6 +120,7 @@ class FakeEngine:
             self.record.last_abort = time.time()
             raise
         self.record.completed += 1
+        self._write("answered", shown)
         return response
 
     async def models(self, request: web.Request) -> web.Response:
@@ -249,9 +251,12 @@ class FakeEngine:
         self.record.requests += 1
         self.record.pages[shown] += 1
         self._changed.notify()
+        self._write("asked", shown)
+
+    def _write(self, event: str, shown: str) -> None:
         if self._journal:
             with self._journal.open("a") as journal:
-                journal.write(shown + "\n")
+                journal.write(f"{event} {shown}\n")
 
 
 def _read(jpeg: bytes) -> tuple[str, str]:
