@@ -95,6 +95,8 @@ def test_tables(text: str, expected: str) -> None:
         ("```xml\n<jndi-name>\n```", "```xml\n<jndi-name>\n```"),
         ("Temp. -5 °C", "Temp. -5 °C"),
         ("<table><tr><td>1", "<table><tr><td>1\n</table>"),
+        ("See <table><tr><td>1", "See <table><tr><td>1\n</table>"),
+        ("the tag `<table>` begins", "the tag `<table>` begins"),
     ],
 )
 def test_prose(text: str, expected: str) -> None:
