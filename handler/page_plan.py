@@ -60,9 +60,11 @@ class Planner:
             PlannedRegion(d.label, d.box.clamped(image.width, image.height), RegionOrigin.LAYOUT, d.score)
             for d in detections
         )
-        if image.ink < BLANK_INK:
+        if image.ink == 0:
             return PagePlan(found, 1.0)
-        if not found:
+        # A page number alone on its page is less ink than dust, but it lies together.
+        nearly_blank = image.ink < BLANK_INK
+        if not found and not nearly_blank:
             message = "the layout model sees nothing on a page with ink; read as one region"
             return PagePlan((_whole_page(image),), 0.0, (PageWarning(reason=Reason.NO_LAYOUT, message=message),))
         with stages.measure(Stage.COVERAGE):
@@ -76,7 +78,7 @@ class Planner:
             message = f"ink outside the regions was not looked for: {failure.message}"
             return PagePlan(found, None, (PageWarning(reason=failure.reason, message=message),))
         if not coverage.missed:
-            return PagePlan(found, coverage.covered, _doubt(coverage.covered))
+            return PagePlan(found, coverage.covered, () if image.ink < BLANK_INK else _doubt(coverage.covered))
         missed = [
             PlannedRegion(Label.TEXT, box.clamped(image.width, image.height), RegionOrigin.RECOVERED)
             for box in coverage.missed

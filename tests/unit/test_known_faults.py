@@ -11,6 +11,7 @@ import pytest
 from handler.documents.failures import RenderFailure
 from handler.errors import EngineUnavailable
 from handler.geometry import PixelBox
+from handler.page_outcome import BLANK_INK
 from handler.schema import DocumentStatus, Label, PageStatus, Reason, RegionOrigin, RegionStatus
 from tests.fakes.reading import read_all
 from tests.fakes.world import Behaviour, PlannedPage, PlannedRegion, World, full_text
@@ -139,6 +140,16 @@ def test_d24_a_blank_page_keeps_its_place() -> None:
         (3, PageStatus.OK),
     ]
     assert output.status is DocumentStatus.COMPLETE
+
+
+def test_a_page_number_alone_on_its_page_is_read() -> None:
+    number = PlannedRegion(Label.TEXT, PixelBox(190, 560, 210, 575), Behaviour.WELL)
+    almost_white = PlannedPage(missed=(number,), ink=BLANK_INK / 4, covered=0.0)
+    [page] = read_all(World((almost_white,))).pages
+    assert (page.status, len(page.regions)) == (PageStatus.OK, 1)
+    assert page.regions[0].text
+    [dusty] = read_all(World((replace(almost_white, missed=()),))).pages
+    assert (dusty.status, dusty.regions, dusty.warnings) == (PageStatus.BLANK, (), ())
 
 
 def test_d25_skipped_figures_are_counted_and_read_on_request() -> None:

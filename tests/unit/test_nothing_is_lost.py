@@ -42,7 +42,7 @@ pages = st.builds(
     found=st.lists(regions, max_size=4).map(tuple),
     missed=st.lists(recovered, max_size=2).map(tuple),
     whole=st.sampled_from(Behaviour),
-    ink=st.sampled_from([0.05, 0.01, 0.0]),
+    ink=st.sampled_from([0.05, 0.01, 0.0001, 0.0]),
     upright=st.sampled_from([0, 0, 0, 90]),
     render_fails=st.one_of(st.none(), st.none(), st.none(), render_failures, st.builds(ValueError, st.just("a bug"))),
     layout_fails=st.one_of(st.none(), st.none(), st.none(), st.builds(RuntimeError, st.just("CUDA out of memory"))),
@@ -136,9 +136,9 @@ def test_the_document_is_complete_only_if_nothing_was_lost(world: World) -> None
 def expected_regions(plan: PlannedPage) -> int:
     if plan.layout_fails:
         return 1
-    if plan.ink < BLANK_INK:
+    if plan.ink == 0:
         return len(plan.found)
-    if not plan.found:
+    if not plan.found and plan.ink >= BLANK_INK:
         return 1
     return len(plan.found) + (0 if plan.coverage_fails or covers_all(plan) else len(plan.missed))
 

@@ -47,6 +47,18 @@ def test_bleed_through_and_noise_are_no_ink() -> None:
     assert ink_share(ink_mask(noisy)) == 0
 
 
+def test_a_page_number_alone_is_missed_and_dust_is_not() -> None:
+    numbered = page()
+    number = write(numbered, 800, 2200, words=1)
+    dusty = page()
+    for speck in range(60):
+        dusty[31 * speck : 31 * speck + 3, 27 * speck : 27 * speck + 3] = 60
+    [area] = looked_at(numbered).missed
+    assert (area.x0, area.y0) <= (number.x0, number.y0)
+    assert looked_at(dusty).missed == ()
+    assert ink_share(ink_mask(dusty)) > 0
+
+
 def test_lines_outside_the_boxes_come_back_as_one_area() -> None:
     inked = page()
     covered = write(inked, 200, 200)
