@@ -138,9 +138,8 @@ class _Batch:
         except ENDS_ALL:
             raise
         except ClientError as error:
-            code = str(error.report().get("worker_code", error.code))
             return BatchItem(
-                path=str(path), content_key="", status="error", stem=stem, code=code, message=error.message
+                path=str(path), content_key="", status="error", stem=stem, code=error.word, message=error.message
             )
         return BatchItem(
             path=str(path),

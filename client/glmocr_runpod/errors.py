@@ -35,6 +35,11 @@ class ClientError(Exception):
         self.details = details
         super().__init__(self.message)
 
+    @property
+    def word(self) -> str:
+        """The most telling code: of a job that failed the worker's, else `code`."""
+        return self.code
+
     def report(self) -> dict[str, Any]:
         """The error as JSON."""
         return {"code": self.code, "message": self.message, "reference": self.reference, "details": self.details}
@@ -147,6 +152,11 @@ class JobFailed(ClientError):
         self.worker_code = worker_code
         """The contract's code: `password_required`, `unsupported_format` and so on."""
         self.retryable = retryable
+
+    @property
+    def word(self) -> str:
+        """The worker's code."""
+        return self.worker_code
 
     def report(self) -> dict[str, Any]:
         """The error as JSON, with the worker's own code."""

@@ -36,6 +36,7 @@ from glmocr_runpod.protocol import (
     read_status,
     status_request,
 )
+from glmocr_runpod.references import ADOPTED
 from glmocr_runpod.resume import Entry, Stage, Step, may_requeue, next_step, without_result
 from glmocr_runpod.schedule import patient_delay, poll_delay, retry_delay
 from glmocr_runpod.submission import requeue, submit
@@ -232,6 +233,8 @@ def _lost(desk: Desk, entry: Entry, *, completed: bool) -> Flow[Entry]:
     if found is not None:
         return found
     why = "The job completed, but the platform did not keep its result." if completed else _doc(Lost)
+    if entry.content_key.startswith(ADOPTED):
+        why = f"{entry.name} is neither a reference of this state directory nor a job the platform (still) knows."
     return _write(desk, msgspec.structs.replace(entry, error=ErrorInfo(code=Lost.code, message=why)), Stage.LOST)
 
 

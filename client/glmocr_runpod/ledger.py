@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -67,6 +68,25 @@ class Ledger(Protocol):
         """Let go of files and connections."""
 
 
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """A job as it stands in the database."""
+
+    entry: Entry
+    changed: float
+    """Seconds since 1970."""
+    data: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptFile:
+    """A result or part on the disk."""
+
+    name: str
+    size: int
+    changed: float
+
+
 class SqliteLedger:
     """Jobs in SQLite (WAL), results and parts as files beside it, leases as locks the system drops with the process."""
 
@@ -122,6 +142,32 @@ class SqliteLedger:
     def plans(self) -> list[tuple[str, bytes]]:
         """Key and plan of all documents, the last one first."""
         return self._run("SELECT key, plan FROM plans ORDER BY made DESC")
+
+    def remembered(self) -> list[Remembered]:
+        """All jobs with the times of their last change."""
+        rows = self._run("SELECT entry, changed FROM jobs")
+        return [Remembered(msgspec.json.decode(data, type=Entry), changed, data) for data, changed in rows]
+
+    def made_plans(self) -> list[tuple[str, bytes, float]]:
+        """Key, plan and time of all documents."""
+        return self._run("SELECT key, plan, made FROM plans")
+
+    def forget(self, job: Remembered) -> bool:
+        """Forget a job, unless it has changed since."""
+        return bool(self._run("DELETE FROM jobs WHERE key = ? AND entry = ? RETURNING key", job.entry.key, job.data))
+
+    def forget_plan(self, key: str) -> None:
+        """Forget how a document was divided."""
+        self._run("DELETE FROM plans WHERE key = ?", key)
+
+    def files(self) -> list[KeptFile]:
+        """Results and parts, and what a process that died left of one."""
+        found = []
+        for path in (self._directory / "blobs").iterdir():
+            with contextlib.suppress(FileNotFoundError):
+                status = path.stat()
+                found.append(KeptFile(path.name, status.st_size, status.st_mtime))
+        return found
 
     def load(self, name: str) -> bytes | None:
         """A result or part, if kept."""

@@ -9,6 +9,8 @@ from glmocr_runpod.plan import Carry, Part, Plan
 from glmocr_runpod.resume import Entry, Stage
 
 SHORTEST = 6
+ADOPTED = "job:"
+"""Begins what stands for the content key of a job that is only known by its id."""
 
 
 def find_plan(desk: Desk, reference: str) -> tuple[str, Plan] | None:
@@ -26,7 +28,7 @@ def adopt(desk: Desk, api_url: str, endpoint_id: str, job_id: str) -> Plan:
     for entry in desk.ledger.entries():
         if entry.job_id == job_id:
             return _plan_of(entry.name, entry.content_key)
-    content = f"job:{job_id}"
+    content = f"{ADOPTED}{job_id}"
     key = job_key(api_url, endpoint_id, content)
     desk.ledger.put(
         Entry(

@@ -10,7 +10,7 @@ from glmocr_runpod.batch import BatchItem
 from glmocr_runpod.disk import write_atomically, writing
 from glmocr_runpod.errors import ConfigError
 
-COLUMNS = ("file", "status", "pages", "failed pages", "regions", "degraded", "seconds", "billed s", "code", "message")
+COLUMNS = ("file", "status", "pages", "failed pages", "regions", "degraded", "seconds", "job s", "code", "message")
 _STYLE = (
     "body{font:14px sans-serif}table{border-collapse:collapse}td,th{padding:.3em .8em;text-align:left;"
     "border-bottom:1px solid #ddd}.error td{background:#fdd}.partial td{background:#ffd}"

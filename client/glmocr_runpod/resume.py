@@ -75,7 +75,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds since 1970 when the platform took it."""
     ttl_s: float = 0.0
     execution_ms: int = 0
-    """What the platform billed for it so far."""
+    """How long the platform says its runs took so far. A worker reads several jobs at once and is paid once."""
     error: ErrorInfo | None = None
 
 

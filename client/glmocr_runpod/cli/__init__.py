@@ -8,9 +8,11 @@ from click.shell_completion import get_completion_class
 
 from glmocr_runpod import __version__
 from glmocr_runpod.cli.batch import batch
+from glmocr_runpod.cli.console import SHOWN_REFERENCE
 from glmocr_runpod.cli.doctor import doctor
 from glmocr_runpod.cli.jobs import cancel, result, status, submit, wait
 from glmocr_runpod.cli.parse import parse
+from glmocr_runpod.cli.prune import command as prune
 from glmocr_runpod.errors import ClientError, Exit
 
 NAME = "glmocr-runpod"
@@ -34,7 +36,7 @@ def completion(shell: str) -> None:
     click.echo(kind(program, {}, NAME, "_GLMOCR_RUNPOD_COMPLETE").source())
 
 
-for command in (parse, submit, wait, result, cancel, batch, status, doctor):
+for command in (parse, submit, wait, result, cancel, batch, status, prune, doctor):
     program.add_command(command)
 
 
@@ -51,6 +53,6 @@ def main() -> None:
         click.echo("interrupted; call again to go on", err=True)
         sys.exit(Exit.INTERRUPTED)
     except ClientError as error:
-        reference = f" [{error.reference[:12]}]" if error.reference else ""
-        click.echo(f"{error.code}: {error.message}{reference}", err=True)
+        reference = f" [{error.reference[:SHOWN_REFERENCE]}]" if error.reference else ""
+        click.echo(f"{error.word}: {error.message}{reference}", err=True)
         sys.exit(error.exit)

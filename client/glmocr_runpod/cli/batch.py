@@ -119,9 +119,9 @@ class Meter:
 
 
 def cost(execution_ms: int, price_per_hour: float) -> str:
-    """What was billed: seconds, and money where a price is set."""
-    seconds = f"{execution_ms / 1000:.0f} s billed"
-    return f"{seconds} = {execution_ms / HOUR_MS * price_per_hour:.2f}" if price_per_hour else seconds
+    """How long the jobs ran, and what that costs at most: a worker that reads several at once is paid once."""
+    seconds = f"{execution_ms / 1000:.0f} s of jobs"
+    return f"{seconds}, at most {execution_ms / HOUR_MS * price_per_hour:.2f}" if price_per_hour else seconds
 
 
 def _display() -> Progress:

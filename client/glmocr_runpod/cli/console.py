@@ -16,6 +16,8 @@ from glmocr_runpod.events import Event, Finished, Noted, Submitted, Waiting, Wat
 OUT = Console(highlight=False, soft_wrap=True)
 ERR = Console(stderr=True, highlight=False, soft_wrap=True)
 NOTE_WIDTH = 80
+SHOWN_REFERENCE = 12
+"""Characters of a reference, which are enough to find it again."""
 LONG_QUEUE_S = 180.0
 """A worker starts in one to two minutes; a longer wait has another reason."""
 
@@ -124,7 +126,7 @@ def record(result: Done) -> dict[str, object]:
 
 def _figures(result: Done) -> tuple[str, str, str, str]:
     if result.document is None:
-        return "-", "-", f"error: {result.error.code if result.error else 'unknown'}", "-"
+        return "-", "-", f"error: {result.error.word if result.error else 'unknown'}", "-"
     counts = result.document.output.counts
     seconds = f"{result.document.seconds:.1f}"
     return str(counts.pages.requested), str(counts.regions.found), str(result.document.status), seconds

@@ -6,15 +6,13 @@ from typing import Any
 import click
 import msgspec
 
-from glmocr_runpod.cli.console import ERR, OUT, Bar, Done, bars, exit_of, record, table
+from glmocr_runpod.cli.console import ERR, OUT, SHOWN_REFERENCE, Bar, Done, bars, exit_of, record, table
 from glmocr_runpod.cli.options import asking, client_for, options_from, reading, submitting
 from glmocr_runpod.cli.parse import given
 from glmocr_runpod.config import load
 from glmocr_runpod.errors import Exit
 from glmocr_runpod.ledger import SqliteLedger
 from glmocr_runpod.overview import Overview, overviews
-
-SHOWN_REFERENCE = 12
 
 _REFERENCE = click.argument("reference")
 _OUTPUT = click.option("-o", "--output", type=click.Path(path_type=Path), default=Path(), show_default="this directory")

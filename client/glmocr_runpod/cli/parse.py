@@ -11,7 +11,7 @@ import msgspec
 from rich.progress import Progress
 
 from glmocr_runpod.batch import stems
-from glmocr_runpod.cli.console import ERR, OUT, Bar, Done, bars, exit_of, record, table
+from glmocr_runpod.cli.console import ERR, OUT, SHOWN_REFERENCE, Bar, Done, bars, exit_of, record, table
 from glmocr_runpod.cli.options import client_for, options_from, reading, submitting
 from glmocr_runpod.client import Client
 from glmocr_runpod.contract import Options
@@ -75,7 +75,7 @@ def _one(
         bar.end(str(document.status))
         return Done(document.name, document, save(document))
     except ClientError as error:
-        bar.end(error.code)
+        bar.end(error.word)
         return Done(file, error=error)
 
 
@@ -120,5 +120,5 @@ def _complain(result: Done) -> None:
         keys = ", ".join(str(artifact.key) for artifact in result.document.absent)
         ERR.print(f"{result.name}: could not be fetched, configure the storage: {keys}", markup=False)
     if result.error is not None:
-        reference = f" [{result.error.reference[:12]}]" if result.error.reference else ""
-        ERR.print(f"{result.name}: {result.error.code}: {result.error.message}{reference}", markup=False)
+        reference = f" [{result.error.reference[:SHOWN_REFERENCE]}]" if result.error.reference else ""
+        ERR.print(f"{result.name}: {result.error.word}: {result.error.message}{reference}", markup=False)
