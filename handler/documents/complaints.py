@@ -8,7 +8,8 @@ MESSAGES_LIMIT = 5
 MESSAGE_LENGTH = 200
 
 _LOSS = re.compile(
-    r"error|not be correct|not a stream|cannot|premature end|non-page object|broken|failed|ignoring|missing|corrupt",
+    r"error|not be correct|not a stream|cannot|premature end|truncated|non-page object|broken|failed|ignoring|missing|"
+    r"corrupt",
     re.IGNORECASE,
 )
 _REPEATED = re.compile(r"\.\.\. repeated \d+ times")

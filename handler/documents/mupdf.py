@@ -83,6 +83,9 @@ class MuPdf:
         mupdf.fz_run_page(loaded, device, mupdf.FzMatrix(), mupdf.FzCookie())
         mupdf.fz_close_device(device)
         complaints = take_warnings()
+        if tell_of_loss(complaints):
+            # What MuPDF keeps of a damaged picture it draws again without a word, on the next page as well.
+            mupdf.fz_empty_store()
         shed()
         return complaints
 

@@ -113,6 +113,12 @@ def jpeg_cut_short() -> bytes:
     return picture_page(b"/ColorSpace/DeviceGray/BitsPerComponent 8/Filter/DCTDecode", buffer.getvalue()[:6000])
 
 
+def plain_cut_short() -> bytes:
+    """A scan stored as it is, of which the last quarter is not there."""
+    picture = lines_picture((400, 500)).tobytes()
+    return picture_page(b"/ColorSpace/DeviceGray/BitsPerComponent 8", picture[: len(picture) * 3 // 4])
+
+
 def half() -> bytes:
     """Cut in the middle: pages of the second half have lost their contents."""
     content = three()
@@ -277,6 +283,7 @@ def _damaged() -> Iterator[Case]:
         (lost,),
     )
     yield Case("JPEG picture cut short", jpeg_cut_short, ("ok+page_damaged",))
+    yield Case("plain picture cut short", plain_cut_short, ("ok+page_damaged",))
 
 
 def _locked() -> Iterator[Case]:
