@@ -16,7 +16,7 @@ from glmocr_runpod.errors import ConfigError, MissingExtra, TooLarge
 from glmocr_runpod.events import Noted
 from glmocr_runpod.identity import content_key, sha256
 from glmocr_runpod.kit import Kit
-from glmocr_runpod.packing import ROOM, gzipped, inline_size
+from glmocr_runpod.packing import ROOM, gzipped, inline_size, is_archive
 from glmocr_runpod.pages import beyond, chunks, select, spell
 from glmocr_runpod.plan import Carry, Part, Plan, TransportStep
 from glmocr_runpod.sources import Source
@@ -80,13 +80,13 @@ def _whole(work: _Work) -> Part | None:
     )
     if work.fits(work.data):
         return part
-    packed = gzipped(work.data)
-    if work.fits(packed):
-        work.note("gzip", f"{len(work.data)} -> {len(packed)} bytes", bytes=len(work.data), packed=len(packed))
-        return msgspec.structs.replace(part, carry=Carry.GZIP)
-    work.note(
-        "gzip", f"not enough: {len(packed)} bytes are still over the limit", bytes=len(work.data), packed=len(packed)
-    )
+    if not is_archive(work.data):
+        packed = gzipped(work.data)
+        sizes = {"bytes": len(work.data), "packed": len(packed)}
+        if work.fits(packed):
+            work.note("gzip", f"{len(work.data)} -> {len(packed)} bytes", **sizes)
+            return msgspec.structs.replace(part, carry=Carry.GZIP)
+        work.note("gzip", f"not enough: {len(packed)} bytes are still over the limit", **sizes)
     if not work.kit.uploads:
         return None
     work.note("upload", "to the configured storage", bytes=len(work.data))

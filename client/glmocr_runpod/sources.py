@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 from glmocr_runpod.errors import SourceError
 from glmocr_runpod.identity import sha256
+from glmocr_runpod.packing import unpacked
 
 Given: TypeAlias = str | Path | bytes
 
@@ -23,7 +24,7 @@ class Source:
 
 
 def read_source(given: Given, name: str | None = None) -> Source:
-    """The document behind `given`. Raises `SourceError` when it cannot be read or is empty."""
+    """The document behind `given`, out of its archive. Raises `SourceError` when it cannot be read or is empty."""
     if isinstance(given, bytes):
         return _of_bytes(given, name or "document")
     if isinstance(given, str) and given.startswith(("http://", "https://")):
@@ -40,4 +41,5 @@ def read_source(given: Given, name: str | None = None) -> Source:
 def _of_bytes(data: bytes, name: str) -> Source:
     if not data:
         raise SourceError(f"{name} has no bytes")
-    return Source(name, sha256(data), data=data)
+    document = unpacked(data)
+    return Source(name, sha256(document), data=document)
