@@ -82,11 +82,11 @@ def _whole(work: _Work) -> Part | None:
         return part
     if not is_archive(work.data):
         packed = gzipped(work.data)
-        sizes = {"bytes": len(work.data), "packed": len(packed)}
-        if work.fits(packed):
-            work.note("gzip", f"{len(work.data)} -> {len(packed)} bytes", **sizes)
+        enough = work.fits(packed)
+        detail = f"{len(work.data)} -> {len(packed)} bytes{'' if enough else ', still over the limit'}"
+        work.note("gzip", detail, bytes=len(work.data), packed=len(packed))
+        if enough:
             return msgspec.structs.replace(part, carry=Carry.GZIP)
-        work.note("gzip", f"not enough: {len(packed)} bytes are still over the limit", **sizes)
     if not work.kit.uploads:
         return None
     work.note("upload", "to the configured storage", bytes=len(work.data))
