@@ -33,6 +33,8 @@ class EngineReply:
     """The engine's word: stop, length, abort."""
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    retractions: int = 0
+    """How often the engine threw it back to its queue and began it anew; 0 where the engine does not tell."""
 
 
 class EngineFailure(Exception):

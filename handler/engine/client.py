@@ -125,7 +125,8 @@ class HttpEngine:
     async def _ask(self, request: EngineRequest) -> EngineReply:
         if self._facts.name is EngineName.TRANSFORMERS:  # `transformers serve` refuses fields that it does not know
             request = replace(request, repetition_penalty=None)
-        body = Body(request_body(request, self._model), self._deadlines.send)
+        ask_meta = self._facts.name is EngineName.SGLANG
+        body = Body(request_body(request, self._model, ask_meta=ask_meta), self._deadlines.send)
         asked = time.monotonic()
         try:
             async with self._open().post(f"{self.url}/v1/chat/completions", data=body) as response:

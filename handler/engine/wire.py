@@ -44,9 +44,14 @@ class Body(aiohttp.Payload):
                     await writer.write(memoryview(part)[start : start + WRITE_SLICE])
 
 
-def request_body(request: EngineRequest, model: str) -> tuple[bytes, ...]:
-    """The JSON of one chat completion, assembled around the picture's base64 instead of serialising it."""
+def request_body(request: EngineRequest, model: str, *, ask_meta: bool = False) -> tuple[bytes, ...]:
+    """The JSON of one chat completion, assembled around the picture's base64 instead of serialising it.
+
+    `ask_meta`: SGLang shall tell how the answer came about, its retractions among it; other servers know no such field.
+    """
     options: dict[str, Any] = {"model": model, "max_tokens": request.max_tokens, "temperature": 0.0}
+    if ask_meta:
+        options["return_meta_info"] = True
     if request.repetition_penalty is not None:
         options["repetition_penalty"] = request.repetition_penalty
     picture = {"type": "image_url", "image_url": {"url": PICTURE_PREFIX + PICTURE}}
@@ -88,6 +93,7 @@ def _answer(answer: Any) -> EngineReply:
             finish_reason=str(choice.get("finish_reason") or "stop"),
             prompt_tokens=int(usage.get("prompt_tokens") or 0),
             completion_tokens=int(usage.get("completion_tokens") or 0),
+            retractions=int((choice.get("meta_info") or {}).get("num_retractions") or 0),
         )
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise EngineBusy(f"the answer is not a chat completion: {error!r}") from error

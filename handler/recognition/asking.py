@@ -1,6 +1,7 @@
 """One request to the engine, repeated while the engine is busy, and what came of it."""
 
 import asyncio
+import logging
 import random
 import re
 import time
@@ -22,6 +23,8 @@ from handler.logs import current_job
 from handler.recognition.reading import Answer, chosen
 from handler.recognition.slots import RegionSlots
 from handler.schema import Reason
+
+log = logging.getLogger(__name__)
 
 ABORT = "abort"
 LENGTH = "length"
@@ -88,6 +91,12 @@ class Asker:
                 raise EngineUnavailable(f"The text engine is gone: {error}") from error
             answer = Answer(failure=Reason.ENGINE_ERROR, message=str(error), requests=1)
             return answer, isinstance(error, EngineBusy)
+        if reply.retractions:
+            log.info(
+                "the engine began an answer of %d tokens anew, %d times; it is checked for loops more strictly",
+                reply.completion_tokens,
+                reply.retractions,
+            )
         return _answer(reply), reply.finish_reason == ABORT
 
 
@@ -107,4 +116,5 @@ def _answer(reply: EngineReply) -> Answer:
         requests=1,
         prompt_tokens=reply.prompt_tokens,
         completion_tokens=reply.completion_tokens,
+        retractions=reply.retractions,
     )

@@ -137,5 +137,6 @@ def _better(first: Reading, second: Reading) -> Reading:
 
 
 def _distinct_length(reading: Reading) -> int:
-    loop = find_loop(reading.text, ended=reading.finish_reason != LENGTH)
+    ended, begun_anew = reading.finish_reason != LENGTH, reading.retractions > 0
+    loop = find_loop(reading.text, ended=ended, begun_anew=begun_anew)
     return len(reading.text) - (loop.surplus if loop else 0)

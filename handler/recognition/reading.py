@@ -20,6 +20,8 @@ class Answer:
     completion_tokens: int = 0
     superseded: tuple[str, ...] = ()
     """What was said before and set aside."""
+    retractions: int = 0
+    """How often the engine began this very answer anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,8 @@ class Reading:
     completion_tokens: int = 0
     superseded: tuple[str, ...] = ()
     """What was said before and set aside."""
+    retractions: int = 0
+    """How often the engine began this very answer anew."""
 
 
 Said = TypeVar("Said", Answer, Reading)

@@ -65,6 +65,7 @@ def judge(answer: Answer, asked: Asked) -> Reading:
         prompt_tokens=answer.prompt_tokens,
         completion_tokens=answer.completion_tokens,
         superseded=answer.superseded,
+        retractions=answer.retractions,
     )
 
 
@@ -105,11 +106,12 @@ def _verdict(answer: Answer, asked: Asked) -> tuple[RegionStatus, Reason | None,
 def _of_text(answer: Answer, asked: Asked) -> tuple[RegionStatus, Reason | None, str | None]:
     text = answer.text
     out_of_tokens = answer.finish_reason == LENGTH
-    loop = find_loop(text, ended=not out_of_tokens)
+    loop = find_loop(text, ended=not out_of_tokens, begun_anew=answer.retractions > 0)
     if loop:
         status = RegionStatus.TRUNCATED if out_of_tokens else RegionStatus.OK
         unit = text[loop.start : loop.start + min(loop.period, 40)]
-        return status, Reason.REPETITION, f"{loop.repeats} times {unit!r}"
+        cause = "; the engine had begun the answer anew" if answer.retractions else ""
+        return status, Reason.REPETITION, f"{loop.repeats} times {unit!r}{cause}"
     if out_of_tokens:
         return RegionStatus.TRUNCATED, Reason.TOKEN_LIMIT, answer.message or "the answer reached the token limit"
     if _has_open_table(text, asked.task):

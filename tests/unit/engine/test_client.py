@@ -51,13 +51,20 @@ async def test_an_answer_carries_picture_prompt_and_usage(server: EngineServer) 
 
 
 @pytest.mark.parametrize(("name", "sent"), [(EngineName.SGLANG, True), (EngineName.TRANSFORMERS, False)])
-async def test_only_engines_that_know_a_penalty_are_sent_one(
-    server: EngineServer, name: EngineName, sent: bool
-) -> None:
+async def test_engines_are_only_sent_what_they_know(server: EngineServer, name: EngineName, sent: bool) -> None:
     penalised = EngineRequest(prompt="read", jpeg=JPEG, max_tokens=8, repetition_penalty=1.1)
     async with HttpEngine(server.url, name=name, model="m", api_key=KEY) as engine:
         said = json.loads((await engine.complete(penalised)).text)
     assert ("repetition_penalty" in said["options"]) is sent
+    assert ("return_meta_info" in said["options"]) is sent
+
+
+@pytest.mark.parametrize(
+    ("meta", "retractions"), [({"meta_info": {"num_retractions": 2}}, 2), ({"meta_info": None}, 0), ({}, 0)]
+)
+def test_an_answer_says_how_often_it_was_begun_anew(meta: dict[str, object], retractions: int) -> None:
+    choice = {"message": {"content": "text"}, "finish_reason": "stop", **meta}
+    assert read_reply(200, json.dumps({"choices": [choice]}).encode()).retractions == retractions
 
 
 async def test_a_large_picture_arrives_whole(server: EngineServer) -> None:

@@ -33,6 +33,15 @@ async def test_an_answer_is_taken_as_it_is() -> None:
     )
 
 
+async def test_an_answer_that_was_begun_anew_says_how_often_here_and_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with caplog.at_level("INFO", "handler.recognition"):
+        answer = await asker(scripted(EngineReply("text", "stop", retractions=2))).ask(REQUEST)
+    assert answer.retractions == 2
+    assert "anew, 2 times" in caplog.text
+
+
 async def test_a_refusal_is_permanent_and_keeps_the_engines_words() -> None:
     answer = await asker(scripted(EngineRefused("400: picture too narrow"))).ask(REQUEST)
     assert (answer.failure, answer.message, answer.requests) == (

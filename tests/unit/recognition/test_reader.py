@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from handler.documents.failures import RenderFailure
@@ -186,6 +188,21 @@ async def test_a_loop_that_stays_is_flagged_and_never_cut(second: Said) -> None:
 async def test_a_loop_stays_flagged_when_the_page_cannot_be_cut_again(again: Cut | RenderFailure) -> None:
     reading = await read(scripted(stop(LOOP * 100)), recut=again)
     assert (reading.status, reading.reason) == (RegionStatus.OK, Reason.REPETITION)
+
+
+async def test_equal_rows_of_an_answer_that_was_begun_anew_are_read_again() -> None:
+    rows = "Widget, blue    10.00\n" * 12 + "Total    120.00"
+    engine = scripted(replace(stop(rows), retractions=1), stop(rows))
+    reading = await read(engine)
+    assert (reading.text, reading.status, reading.reason) == (rows, RegionStatus.OK, None)
+    assert [request.jpeg for request in engine.requests] == [b"as it is", b"changed"]
+
+
+async def test_what_only_repeated_itself_after_a_retraction_loses_against_the_shorter_truth() -> None:
+    engine = scripted(
+        replace(stop("A row of the table. " + "and again, " * 30), retractions=1), stop("A row of the table.")
+    )
+    assert (await read(engine)).text == "A row of the table."
 
 
 async def test_equal_rows_are_neither_flagged_nor_read_again() -> None:

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handler.recognition import repetition
-from handler.recognition.repetition import ENDED, LAST_WINDOW, STEP, STUCK, WINDOW, Loop, find_loop
+from handler.recognition.repetition import ENDED, LAST_WINDOW, STUCK, WINDOW, Loop, find_loop
 
 ROW = "<tr><td>Strom</td><td>kWh</td><td>0,31</td></tr>"
 
@@ -64,21 +64,33 @@ def test_what_a_document_may_say_many_times_is_no_loop(text: str) -> None:
     assert find_loop(text, ended=True) is None
 
 
+def test_an_answer_that_was_begun_anew_is_suspect_earlier() -> None:
+    text = "Before the break. " + "Widget, blue    10.00\n" * 12 + "Total    120.00"
+    assert find_loop(text, ended=True) is None
+    loop = find_loop(text, ended=True, begun_anew=True)
+    assert loop is not None
+    assert loop.repeats == 12
+
+
 def test_equal_rows_before_the_limit_are_no_loop_unless_they_reach_the_end() -> None:
     text = "Widget, blue    10.00\n" * 12 + "Then the text went on with other things, and was cut off he"
     assert find_loop(text, ended=False) is None
 
 
 @given(
+    st.booleans(),
     st.text(alphabet="abcdef ", max_size=400),
     st.text(alphabet="xyz -", min_size=1, max_size=60).filter(lambda unit: unit == unit.strip()),
-    st.integers(40, 120),
+    st.integers(0, 80),
     st.text(alphabet="ghijk ", max_size=900),
 )
-def test_a_planted_loop_is_found_wherever_it_stands(before: str, unit: str, turns: int, after: str) -> None:
-    turns = max(turns, ENDED.characters // len(unit) + 1)
+def test_a_planted_loop_is_found_wherever_it_stands(
+    begun_anew: bool, before: str, unit: str, more: int, after: str
+) -> None:
+    threshold = STUCK if begun_anew else ENDED
+    turns = max(threshold.repeats, threshold.characters // len(unit) + 1) + more
     text = before + unit * turns + after
-    loop = find_loop(text, ended=True)
+    loop = find_loop(text, ended=True, begun_anew=begun_anew)
     assert loop is not None
     assert loop.end - loop.start >= len(unit) * turns
     assert len(unit) % loop.period == 0
@@ -108,4 +120,4 @@ def test_the_work_is_bounded_by_the_text_s_length(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(repetition, "_periodic_suffix", counting)
     text = "".join(chr(97 + (i * i * 7919 + i) % 26) for i in range(100_000))
     find_loop(text, ended=True)
-    assert sum(looked_at) <= LAST_WINDOW + len(text) * WINDOW / STEP
+    assert sum(looked_at) <= LAST_WINDOW + len(text) * WINDOW / ENDED.step

@@ -15,8 +15,8 @@ PICTURE = replace(TEXT, label=Label.IMAGE)
 OK, TRUNCATED, FAILED, SKIPPED = RegionStatus.OK, RegionStatus.TRUNCATED, RegionStatus.FAILED, RegionStatus.SKIPPED
 
 
-def said(text: str, finish_reason: str = "stop", failure: Reason | None = None) -> Answer:
-    return Answer(text, finish_reason, failure, requests=1)
+def said(text: str, finish_reason: str = "stop", failure: Reason | None = None, *, retractions: int = 0) -> Answer:
+    return Answer(text, finish_reason, failure, requests=1, retractions=retractions)
 
 
 @pytest.mark.parametrize(
@@ -37,6 +37,8 @@ def said(text: str, finish_reason: str = "stop", failure: Reason | None = None) 
         (said("the same line again\n" * 400), TEXT, OK, Reason.REPETITION),
         (said("the same line again\n" * 400, "length"), TEXT, TRUNCATED, Reason.REPETITION),
         (said("the same line again\n" * 12 + "and a last one"), TEXT, OK, None),
+        (said("the same line again\n" * 12 + "and a last one", retractions=1), TEXT, OK, Reason.REPETITION),
+        (said("one line\nanother line\n", retractions=3), TEXT, OK, None),
         (said("<table><tr><td>1</td></tr></table>"), TABLE, OK, None),
         (said("<table><tr><td>1</td></tr>"), TABLE, TRUNCATED, Reason.UNCLOSED_TABLE),
         (said("<table><tr><td>1</td></tr>", "length"), TABLE, TRUNCATED, Reason.TOKEN_LIMIT),
@@ -56,6 +58,12 @@ def test_verdicts(answer: Answer, asked: Asked, status: RegionStatus, reason: Re
     assert (reading.status, reading.reason) == (status, reason)
     assert reading.text == answer.text
     assert (reading.message is None) == (reason is None or answer.failure is not None)
+
+
+def test_a_loop_says_so_when_the_engine_had_begun_the_answer_anew() -> None:
+    looped = "the same line again\n" * 100
+    assert "anew" in str(judge(said(looped, retractions=2), TEXT).message)
+    assert "anew" not in str(judge(said(looped), TEXT).message)
 
 
 @pytest.mark.parametrize(
