@@ -4,11 +4,13 @@
 """
 
 import os
+import shlex
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Annotated, TypeAlias, get_args
+from urllib.parse import urlsplit
 
-from pydantic import BeforeValidator, Field, SecretStr, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from handler.engine.api import EngineName
@@ -22,6 +24,21 @@ Network: TypeAlias = IPv4Network | IPv6Network
 
 def _listed(value: object) -> object:
     return [part.strip().lower() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+
+def _http_address(value: str | None) -> str | None:
+    parts = urlsplit(value or "http://unset")
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("must be an address like http://host:8000")
+    return value
+
+
+def _shell_words(value: str) -> str:
+    try:
+        shlex.split(value)
+    except ValueError as error:
+        raise ValueError(f"must be words as a shell takes them: {error}") from None
+    return value
 
 
 CommaSeparated = (NoDecode, BeforeValidator(_listed))
@@ -38,7 +55,7 @@ class Settings(BaseSettings):
     """Which text engine reads the regions."""
     glmocr_layout: LayoutName | None = None
     """Which layout model finds them. Default: `pp_doclayout_v3`; `rapidocr`: `cdla`; `external`: must be named."""
-    engine_url: str | None = None
+    engine_url: Annotated[str | None, AfterValidator(_http_address)] = None
     """`external`: base address of an OpenAI-compatible server."""
     engine_api_key: SecretStr | None = None
     """`external`: its bearer key."""
@@ -54,7 +71,7 @@ class Settings(BaseSettings):
     """Loopback port of the engine; the next free one is taken when it is held."""
     sglang_profile: str | None = None
     """Name of a profile in handler/engine/profiles.yaml. Default: chosen by GPU."""
-    sglang_extra_args: str = ""
+    sglang_extra_args: Annotated[str, AfterValidator(_shell_words)] = ""
     """Appended to SGLang's command line, shell-quoted; the last of two equal flags wins."""
     sglang_python: str = "python3"
     """The interpreter that has SGLang or transformers: the base image's own, found on the PATH."""
@@ -207,5 +224,5 @@ def secret_from(name: str) -> str:
 
 def _complaint(loc: tuple[int | str, ...], value: object, message: str) -> str:
     name = str(loc[0]).upper() if loc else "environment"
-    shown = "***" if "KEY" in name else repr(value)
+    shown = "***" if "KEY" in name else Redactor()(repr(value))
     return f"{name}={shown}: {message}"

@@ -32,6 +32,7 @@ IDLE_CONNECTION_S = 3.0
 PROBE_TIMEOUT_S = 25.0
 """SGLang answers /health with 503 after 20 s of a silent scheduler."""
 NO_ANSWER = 0
+KEY_REFUSED = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}
 SETTLE_POLL_S = 0.05
 SETTLE_POLLS = 40
 """2 s: how long a child that refuses connections may take to be seen dead."""
@@ -159,12 +160,16 @@ class HttpEngine:
         if not await self.healthy():
             return False
         status, _ = await self._get("/v1/models")
-        return status not in (NO_ANSWER, HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
+        return status != NO_ANSWER and status not in KEY_REFUSED
+
+    async def refuses_key(self) -> bool:
+        """Whether something answers here that does not take our key."""
+        return (await self._get("/v1/models"))[0] in KEY_REFUSED
 
     async def describe(self) -> EngineFacts:
         """Ask the engine about itself and keep the answer as `facts`."""
         info, models = await self._get_json("/server_info"), await self._get_json("/v1/models")
-        self._facts = facts_from(self._facts.name, info, models)
+        self._facts = facts_from(self._facts.name, info, models, self._model)
         return self._facts
 
     def _open(self) -> aiohttp.ClientSession:

@@ -13,6 +13,8 @@ from handler.settings import Settings
 
 GLM_OCR = "glm-ocr"
 """Its name in models.manifest.yaml."""
+KEY_VARIABLE = "ENGINE_API_KEY"
+"""How a child learns the bearer key of this boot; never on a command line, where anyone can read it."""
 OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
 
 
@@ -61,7 +63,8 @@ def _weights(settings: Settings) -> Path:
 
 
 def _rapidocr_argv(port: int) -> tuple[str, ...]:
-    return (sys.executable, "-m", "handler.engine.rapidocr_server", "--host", LOOPBACK, "--port", str(port))
+    serve = (sys.executable, "-m", "handler.engine.rapidocr_server", "--host", LOOPBACK, "--port", str(port))
+    return (*serve, "--api-key-env", KEY_VARIABLE)
 
 
 def _sglang(settings: Settings, profile: Profile, model_dir: Path) -> Command:

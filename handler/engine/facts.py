@@ -1,5 +1,7 @@
 """What an engine's own endpoints say, as values. No I/O."""
 
+from collections.abc import Iterable
+from math import isfinite, nan
 from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
@@ -14,10 +16,13 @@ LOAD_METRICS = (
 )
 
 
-def facts_from(name: EngineName, server_info: Any, models: Any) -> EngineFacts:
-    """From the JSON of `/server_info` and `/v1/models`; missing or odd answers leave facts empty."""
+def facts_from(name: EngineName, server_info: Any, models: Any, asked: str) -> EngineFacts:
+    """From the JSON of `/server_info` and `/v1/models`; missing or odd answers leave facts empty.
+
+    `asked`: what requests call the model; a server of several is described by that one.
+    """
     info = server_info if isinstance(server_info, dict) else {}
-    served = _first(models.get("data")) if isinstance(models, dict) else {}
+    served = _served(models.get("data"), asked) if isinstance(models, dict) else {}
     states = info.get("internal_states")
     slots = [_number(s.get("effective_max_running_requests_per_dp")) for s in states or () if isinstance(s, dict)]
     model = served.get("id") or info.get("served_model_name")
@@ -46,14 +51,14 @@ def load_from_metrics(text: str) -> EngineLoad | None:
                 seen.setdefault(sample.name.removeprefix("sglang:"), []).append(sample.value)
     except ValueError:
         return None
-    if "num_running_reqs" not in seen:
+    running = _number(sum(seen.get("num_running_reqs", (nan,))))
+    if running is None:
         return None
-    usage = seen.get("token_usage")
     return EngineLoad(
-        running=int(sum(seen["num_running_reqs"])),
-        queued=int(sum(seen.get("num_queue_reqs", ()))),
-        pool_use=max(usage) if usage else None,
-        retractions=int(sum(seen.get("num_retracted_requests_total", ()))),
+        running=running,
+        queued=_number(sum(seen.get("num_queue_reqs", ()))) or 0,
+        pool_use=_fullest(seen.get("token_usage", ())),
+        retractions=_number(sum(seen.get("num_retracted_requests_total", ()))) or 0,
     )
 
 
@@ -63,12 +68,17 @@ def load_from_loads(answer: Any) -> EngineLoad | None:
     ranks = [rank for rank in loads if isinstance(rank, dict)] if isinstance(loads, list) else []
     if not ranks:
         return None
-    usage = [float(rank["token_usage"]) for rank in ranks if "token_usage" in rank]
     return EngineLoad(
         running=sum(_number(rank.get("num_running_reqs")) or 0 for rank in ranks),
         queued=sum(_number(rank.get("num_waiting_reqs")) or 0 for rank in ranks),
-        pool_use=max(usage) if usage else None,
+        pool_use=_fullest(rank.get("token_usage") for rank in ranks),
     )
+
+
+def _fullest(shares: Iterable[Any]) -> float | None:
+    """The largest share of a rank's pool in use; None where no rank tells."""
+    told = [float(share) for share in shares if isinstance(share, int | float) and isfinite(share)]
+    return max(told, default=None)
 
 
 def _speculation(info: dict[str, Any]) -> tuple[int, int, int] | None:
@@ -79,9 +89,11 @@ def _speculation(info: dict[str, Any]) -> tuple[int, int, int] | None:
     return steps, topk, draft
 
 
-def _first(value: Any) -> dict[str, Any]:
-    return value[0] if isinstance(value, list) and value and isinstance(value[0], dict) else {}
+def _served(models: Any, asked: str) -> dict[str, Any]:
+    listed = [model for model in models if isinstance(model, dict)] if isinstance(models, list) else []
+    return next((model for model in listed if model.get("id") == asked), listed[0] if listed else {})
 
 
 def _number(value: Any) -> int | None:
-    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    finite = isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+    return int(value) if finite else None

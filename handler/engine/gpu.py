@@ -1,11 +1,14 @@
 """The GPUs this worker may use, from the driver's management library: no CUDA context, no torch, milliseconds."""
 
+import logging
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 
 import pynvml
 
 from handler.schema import JsonValue
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,22 +30,24 @@ class Gpu:
 
 
 def visible_gpus(mask: str | None = None) -> tuple[Gpu, ...]:
-    """The devices, in the order of `mask` (CUDA_VISIBLE_DEVICES: indices or UUIDs); none without a driver."""
+    """The devices, in the order of `mask` (CUDA_VISIBLE_DEVICES: indices or UUIDs); none without a driver.
+
+    A device that the driver cannot describe (fallen off the bus) is left out, with a warning.
+    """
     try:
         pynvml.nvmlInit()
     except pynvml.NVMLError:
         return ()
     try:
-        return tuple(_describe(handle) for handle in _handles(mask))
+        return tuple(gpu for handle in _handles(mask) if (gpu := _described(handle)))
     finally:
         pynvml.nvmlShutdown()
 
 
 def _handles(mask: str | None) -> list[object]:
-    if mask is None:
-        return [pynvml.nvmlDeviceGetHandleByIndex(i) for i in range(pynvml.nvmlDeviceGetCount())]
+    entries = [str(index) for index in range(pynvml.nvmlDeviceGetCount())] if mask is None else mask.split(",")
     handles = []
-    for entry in filter(None, (part.strip() for part in mask.split(","))):
+    for entry in filter(None, (part.strip() for part in entries)):
         try:
             by_index = entry.isdigit()
             handles.append(
@@ -51,6 +56,14 @@ def _handles(mask: str | None) -> list[object]:
         except pynvml.NVMLError:
             break  # CUDA, too, ignores everything behind the first entry it does not know
     return handles
+
+
+def _described(handle: object) -> Gpu | None:
+    try:
+        return _describe(handle)
+    except pynvml.NVMLError as error:
+        log.warning("a GPU is left out, its driver says: %s", error)
+        return None
 
 
 def _describe(handle: object) -> Gpu:

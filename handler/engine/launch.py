@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from handler.engine.api import EngineName
-from handler.engine.commands import Command, command_for
+from handler.engine.commands import KEY_VARIABLE, Command, command_for
 from handler.engine.gpu import Gpu, visible_gpus
 from handler.engine.server import EngineServer, EngineStartError, free_port
 from handler.errors import SettingsError
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("handler.engine")
 
-KEY_VARIABLE = "ENGINE_API_KEY"
-"""How a child learns the bearer key of this boot; never on a command line, where anyone can read it."""
 EXTERNAL_POLL_S = 1.0
 TAIL_LINES = 40
 
@@ -144,8 +142,11 @@ def start_engine(settings: Settings) -> EngineBoot:
 
 
 async def _wait_external(engine: "HttpEngine", deadline_s: float) -> None:
+    log.info("waiting for the engine at %s", engine.url)
     deadline = time.monotonic() + deadline_s
     while not await engine.ready():
+        if await engine.refuses_key():
+            raise EngineStartError(f"the engine at {engine.url} refuses the key; check ENGINE_API_KEY")
         if time.monotonic() > deadline:
             raise EngineStartError(
                 f"the engine at {engine.url} did not answer for {deadline_s:.0f} s; check ENGINE_URL"

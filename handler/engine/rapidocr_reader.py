@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import cv2
 import numpy as np
 from numpy.typing import NDArray
-from rapidocr import RapidOCR
+from rapidocr import ModelType, OCRVersion, RapidOCR
 
 from handler.geometry import PixelBox
 from handler.layout.ink import Picture, ink_mask, marks_of
@@ -37,7 +37,15 @@ UNREADABLE = 0.3
 BORDER = 8
 """Pixels added around every picture: text that touches the edge is found and read worse."""
 
+OCR_VERSION, MODEL_TYPE = OCRVersion.PPOCRV6, ModelType.SMALL
+"""Those inside the wheel of rapidocr 3.10; named here, so that no upgrade changes them unnoticed."""
+MODEL_NAME = f"{OCR_VERSION.value} {MODEL_TYPE.value}"
+"""What reads the text, as it stands in `produced_by.model`."""
 PARAMETERS = {
+    "Det.ocr_version": OCR_VERSION,
+    "Det.model_type": MODEL_TYPE,
+    "Rec.ocr_version": OCR_VERSION,
+    "Rec.model_type": MODEL_TYPE,
     "Global.log_level": "warning",
     "Global.use_cls": False,
     "EngineConfig.onnxruntime.intra_op_num_threads": 1,

@@ -24,7 +24,7 @@ from pydantic import ValidationError
 
 from handler.engine.rapidocr_answers import html_table, plain_text, printed_rules
 from handler.engine.rapidocr_metrics import Load, Metrics
-from handler.engine.rapidocr_reader import Reader
+from handler.engine.rapidocr_reader import MODEL_NAME, Reader
 from handler.engine.rapidocr_wire import (
     PROMPT_OVERHEAD,
     BadRequest,
@@ -264,7 +264,7 @@ def options_from(argv: list[str] | None = None) -> Options:
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--api-key-env", metavar="NAME", help="environment variable that holds the bearer key")
-    parser.add_argument("--served-model-name", default="glm-ocr")
+    parser.add_argument("--served-model-name", default=MODEL_NAME)
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="requests read at once")
     args = parser.parse_args(argv)
     key = secret_from(args.api_key_env) if args.api_key_env else None

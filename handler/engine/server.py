@@ -137,7 +137,8 @@ class EngineServer:
         """SIGTERM to the whole group, a bounded wait, SIGKILL. Stopping twice is harmless."""
         if self._process is None:
             return
-        if self.exit_code() == -signal.SIGKILL:  # the supervisor itself was killed; its group may live on
+        code = self.exit_code()
+        if code is not None and code < 0:  # a signal ended the supervisor itself; its group may live on
             self._signal_group(signal.SIGKILL)
         elif self.alive():
             started = time.monotonic()

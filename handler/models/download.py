@@ -26,6 +26,8 @@ logger = logging.getLogger(__name__)
 
 PR_SET_PDEATHSIG = 1
 REPORT_S = 10.0
+ASIDE = ".bad-"
+"""How the directory is called that a whole one is about to replace."""
 SPARE_BYTES = 256 * 1024 * 1024
 
 
@@ -95,11 +97,24 @@ def _fetch_file(entry: ModelEntry, file: ModelFile, staging: Path, lease: Lease)
 def _publish(staging: Path, destination: Path, verdict: Verdict, lease: Lease) -> None:
     write_marker(staging, verdict)
     lease.confirm()
-    aside = destination.with_name(f".bad-{uuid.uuid4().hex}")
+    aside = destination.with_name(f"{ASIDE}{uuid.uuid4().hex}")
     if destination.exists():
         destination.rename(aside)
     staging.rename(destination)
     shutil.rmtree(aside, ignore_errors=True)
+
+
+def _sweep(parent: Path) -> None:
+    """Remove what a crash between two renames left; only under the lock."""
+    for aside in parent.glob(f"{ASIDE}*"):
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _check_space(entry: ModelEntry, staging: Path) -> None:
+    staged = sum(path.stat().st_size for path in staging.rglob("*") if path.is_file())
+    free, needed = shutil.disk_usage(staging).free, max(0, entry.size - staged) + SPARE_BYTES
+    if free < needed:
+        raise ModelError(f"{staging.parent} has {free} bytes free, {needed} are needed for {entry.repo}")
 
 
 def obtain(entry: ModelEntry, destination: Path, *, lifetime_s: int = LIFETIME_S) -> None:
@@ -114,9 +129,8 @@ def obtain(entry: ModelEntry, destination: Path, *, lifetime_s: int = LIFETIME_S
             return
         started = time.monotonic()
         staging.mkdir(parents=True, exist_ok=True)
-        free = shutil.disk_usage(staging).free
-        if free < entry.size + SPARE_BYTES:
-            raise ModelError(f"{destination.parent} has {free} bytes free, {entry.repo} needs {entry.size}")
+        _sweep(destination.parent)
+        _check_space(entry, staging)
         for file in entry.files:
             _fetch_file(entry, file, staging, lease)
         verdict = check(staging, entry)

@@ -34,19 +34,27 @@ PATCHES = (
 TESTED_GLMOCR = ("0.1.4", "0.1.5")
 """`make test-engine` applies every patch to these wheels."""
 
+BROKEN_TARGET = (ImportError, AttributeError, TypeError, OSError, RuntimeError)
+"""What a target raises that is not what it was: other names, other signatures, a library that does not load, torch's
+own words about a torchvision of another version."""
+
 
 def apply_patches(allow_untested: bool, patches: Iterable[Patch] = PATCHES) -> tuple[PatchReport, ...]:
     """Apply and verify all. Raises `PatchError` for an untested glmocr, a missing target, or a patch without effect."""
     refuse_untested(installed_version("glmocr"), allow_untested)
+    advice = (
+        f"install a tested version (glmocr {' or '.join(TESTED_GLMOCR)}) over the image's own torch and transformers"
+    )
     reports = []
     for patch in patches:
         try:
             reports.append(run(patch))
-        except (PatchFailed, ImportError, AttributeError) as error:
-            raise PatchError(
-                f"patch {patch.name} of {patch.target} {installed_version(patch.target)} failed: {error}; "
-                f"install a tested version (glmocr {' or '.join(TESTED_GLMOCR)})"
-            ) from error
+        except PatchFailed as error:
+            raise PatchError(f"{error}; {advice}") from error
+        except BROKEN_TARGET as error:
+            version = installed_version(patch.target)
+            said = f"{type(error).__name__}: {error}"
+            raise PatchError(f"patch {patch.name} of {patch.target} {version} failed: {said}; {advice}") from error
         log.info("patch %s (%s %s): %s", patch.name, patch.target, reports[-1].version, reports[-1].outcome)
     return tuple(reports)
 

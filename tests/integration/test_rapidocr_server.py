@@ -130,8 +130,8 @@ async def test_it_describes_itself_as_the_worker_expects(session: aiohttp.Client
         session.get("/server_info", headers=AUTHORISED) as info,
         session.get("/v1/models", headers=AUTHORISED) as models,
     ):
-        facts = facts_from(EngineName.RAPIDOCR, await info.json(), await models.json())
-    assert facts.model == "glm-ocr"
+        facts = facts_from(EngineName.RAPIDOCR, await info.json(), await models.json(), "glm-ocr")
+    assert facts.model == "PP-OCRv6 small"
     assert facts.context_length == 32768
     assert (facts.kv_pool_tokens or 0) >= facts.context_length
     assert facts.slots == len(os.sched_getaffinity(0))

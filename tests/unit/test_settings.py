@@ -27,6 +27,28 @@ def test_switches_read_on_and_off(monkeypatch: pytest.MonkeyPatch, value: str, e
     assert Settings.from_env().boot_golden_page is expected
 
 
+@pytest.mark.parametrize("value", ["localhost:8000", "host", "ftp://host", "http://", "http://[::1"])
+def test_an_address_that_is_none_is_refused_before_anyone_waits_for_it(
+    monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    monkeypatch.setenv("ENGINE_URL", value)
+    with pytest.raises(SettingsError, match="ENGINE_URL="):
+        Settings.from_env()
+
+
+def test_a_refused_address_is_shown_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ENGINE_URL", "ftp://user:hunter2@host")
+    with pytest.raises(SettingsError) as refusal:
+        Settings.from_env()
+    assert "hunter2" not in refusal.value.message
+
+
+def test_extra_arguments_with_an_open_quote_are_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SGLANG_EXTRA_ARGS", "--json-model-override-args '{")
+    with pytest.raises(SettingsError, match=r"SGLANG_EXTRA_ARGS=.*No closing quotation"):
+        Settings.from_env()
+
+
 def test_layout_follows_the_engine() -> None:
     assert Settings(glmocr_engine=EngineName.RAPIDOCR).layout is LayoutName.CDLA
     assert Settings(glmocr_engine=EngineName.SGLANG).layout is LayoutName.PP_DOCLAYOUT_V3

@@ -21,7 +21,9 @@ def test_the_load_of_several_ranks_is_their_sum_and_the_fullest_pool() -> None:
     assert load_from_metrics(text) == EngineLoad(running=7, queued=1, pool_use=0.5, retractions=0)
 
 
-@pytest.mark.parametrize("text", ["", "up 1.0\n", "sglang:num_running_reqs{ 3\n", "<html></html>"])
+@pytest.mark.parametrize(
+    "text", ["sglang:num_running_reqs NaN\n", "", "up 1.0\n", "sglang:num_running_reqs{ 3\n", "<html></html>"]
+)
 def test_metrics_of_another_kind_are_no_load(text: str) -> None:
     assert load_from_metrics(text) is None
 
@@ -33,6 +35,20 @@ def test_the_load_is_read_from_the_recorded_loads() -> None:
     assert load_from_loads(recorded) == EngineLoad(running=5, queued=2, pool_use=0.7)
 
 
+def test_numbers_that_are_none_count_as_not_told() -> None:
+    text = "sglang:num_running_reqs 1.0\nsglang:num_queue_reqs NaN\nsglang:token_usage NaN\n"
+    assert load_from_metrics(text) == EngineLoad(running=1, queued=0)
+    ranks = [{"num_running_reqs": 1, "token_usage": None}, {"num_running_reqs": float("inf"), "token_usage": "full"}]
+    assert load_from_loads({"loads": ranks}) == EngineLoad(running=1, queued=0)
+
+
+def test_a_server_of_several_models_is_described_by_the_one_that_is_asked() -> None:
+    models = {"data": [{"id": "llama", "max_model_len": 4096}, {"id": "ocr", "max_model_len": 32768}]}
+    facts = facts_from(EngineName.EXTERNAL, None, models, "ocr")
+    assert (facts.model, facts.context_length) == ("ocr", 32768)
+    assert facts_from(EngineName.EXTERNAL, None, models, "other").model == "llama"
+
+
 @pytest.mark.parametrize("answer", [None, [], {}, {"loads": []}, {"loads": "no"}])
 def test_loads_of_another_kind_are_no_load(answer: object) -> None:
     assert load_from_loads(answer) is None
@@ -40,9 +56,8 @@ def test_loads_of_another_kind_are_no_load(answer: object) -> None:
 
 def test_slots_are_summed_over_ranks_and_odd_answers_leave_facts_empty() -> None:
     info = {"internal_states": [{"effective_max_running_requests_per_dp": 64}] * 2, "version": "0.5.17"}
-    assert facts_from(EngineName.SGLANG, info, {"data": []}).slots == 128
-    assert facts_from(EngineName.SGLANG, {"max_running_requests": 8}, None).slots == 8
-    assert facts_from(EngineName.EXTERNAL, "no", ["no"]) == EngineFacts(name=EngineName.EXTERNAL)
-    assert facts_from(EngineName.SGLANG, {"context_length": None, "max_total_num_tokens": "x"}, {}) == EngineFacts(
-        name=EngineName.SGLANG
-    )
+    assert facts_from(EngineName.SGLANG, info, {"data": []}, "ocr").slots == 128
+    assert facts_from(EngineName.SGLANG, {"max_running_requests": 8}, None, "ocr").slots == 8
+    assert facts_from(EngineName.EXTERNAL, "no", ["no"], "ocr") == EngineFacts(name=EngineName.EXTERNAL)
+    odd = {"context_length": None, "max_total_num_tokens": "x"}
+    assert facts_from(EngineName.SGLANG, odd, {}, "ocr") == EngineFacts(name=EngineName.SGLANG)

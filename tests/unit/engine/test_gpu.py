@@ -79,6 +79,15 @@ def test_the_mask_means_what_it_means_to_cuda(driver: Driver, mask: str, indices
     assert [gpu.index for gpu in visible_gpus(mask)] == indices
 
 
+@pytest.mark.parametrize("call", ["nvmlDeviceGetHandleByIndex", "nvmlDeviceGetCudaComputeCapability"])
+def test_a_gpu_that_fell_off_the_bus_is_none(driver: Driver, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
+    def lost(handle: int) -> None:
+        raise pynvml.NVMLError(pynvml.NVML_ERROR_GPU_IS_LOST)
+
+    monkeypatch.setattr(pynvml, call, lost)
+    assert visible_gpus() == ()
+
+
 def test_a_machine_without_a_driver_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing() -> None:
         raise pynvml.NVMLError(pynvml.NVML_ERROR_LIBRARY_NOT_FOUND)

@@ -96,6 +96,13 @@ def test_an_external_engine_that_is_not_there_ends_the_boot() -> None:
         boot.wait_ready()
 
 
+def test_an_external_engine_that_refuses_the_key_says_so_at_once(small_engine: Callable[..., EngineServer]) -> None:
+    with small_engine("--samples", str(SAMPLES)) as server:
+        settings = Settings(glmocr_engine=EngineName.EXTERNAL, engine_url=server.url, engine_api_key="another")
+        with start_engine(settings) as boot, pytest.raises(EngineStartError, match="check ENGINE_API_KEY"):
+            boot.wait_ready()
+
+
 def test_an_external_engine_needs_its_address() -> None:
     with pytest.raises(SettingsError, match="ENGINE_URL"):
         start_engine(Settings(glmocr_engine=EngineName.EXTERNAL))
@@ -122,4 +129,6 @@ def test_each_of_our_engines_has_a_command(weights: Path) -> None:
     assert command_for(transformers).argv(5003)[-4:] == ("--host", "127.0.0.1", "--port", "5003")
     assert command_for(transformers).model == str(weights)
     rapidocr = Settings(glmocr_engine=EngineName.RAPIDOCR)
-    assert "handler.engine.rapidocr_server" in command_for(rapidocr).argv(5003)
+    argv = command_for(rapidocr).argv(5003)
+    assert "handler.engine.rapidocr_server" in argv
+    assert argv[-2:] == ("--api-key-env", "ENGINE_API_KEY")

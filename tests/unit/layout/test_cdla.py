@@ -23,6 +23,19 @@ def page(name: str, number: int) -> Pixels:
         return np.frombuffer(pixmap.samples, np.uint8).reshape(pixmap.height, pixmap.width, 3)
 
 
+def test_what_the_model_logs_while_it_loads_goes_to_our_log(
+    capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level("INFO", "handler.layout.cdla"):
+        Cdla()
+    assert "onnxruntime" in caplog.text
+    with caplog.at_level("WARNING", "handler.layout.cdla"):
+        caplog.clear()
+        Cdla()
+    assert caplog.text == ""
+    assert capfd.readouterr() == ("", "")
+
+
 @pytest.mark.parametrize("name", ["agreement.pdf", "scan.pdf"])
 def test_a_page_with_a_table(detector: Cdla, name: str) -> None:
     [found] = detector.detect([page(name, 1)])

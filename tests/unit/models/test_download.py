@@ -1,10 +1,11 @@
+import shutil
 import time
 from pathlib import Path
 
 import pytest
 
 from handler.errors import ModelError
-from handler.models.download import obtain, obtain_in_child
+from handler.models.download import SPARE_BYTES, obtain, obtain_in_child
 from handler.models.lease import LeaseLost, hold
 from handler.models.verify import MARKER, find_problems
 from tests.hub import REVISION, Hub
@@ -113,6 +114,32 @@ def test_a_full_disk_is_told_before_the_first_byte(hub: Hub, destination: Path) 
     with pytest.raises(ModelError, match="bytes free"):
         obtain(hub.entry(files=[huge]), destination)
     assert hub.served == []
+
+
+def test_what_is_staged_already_needs_no_more_space(
+    hub: Hub, destination: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = hub.entry()
+    staging = destination.with_name(f".staging-{destination.name}")
+    staging.mkdir(parents=True)
+    (staging / "model.safetensors.part").write_bytes(hub.files["model.safetensors"][:1_000_000])
+    space = shutil.disk_usage(staging)._replace(free=SPARE_BYTES + entry.size - 1_000_000)
+    monkeypatch.setattr("shutil.disk_usage", lambda _: space)
+
+    obtain(entry, destination)
+
+    assert (destination / "model.safetensors").read_bytes() == hub.files["model.safetensors"]
+
+
+def test_what_a_crash_between_two_renames_left_is_removed(hub: Hub, destination: Path) -> None:
+    aside = destination.with_name(".bad-0123")
+    aside.mkdir(parents=True)
+    (aside / "model.safetensors").write_bytes(b"corrupt")
+
+    obtain(hub.entry(), destination)
+
+    assert leftovers(destination) == []
+    assert not aside.exists()
 
 
 def test_whoever_lost_the_lease_stops(tmp_path: Path) -> None:

@@ -27,7 +27,17 @@ def failing(error: Exception) -> Callable[[], bool]:
     return fail
 
 
-@pytest.mark.parametrize("error", [ImportError("no module named torch"), AttributeError("connect")])
+@pytest.mark.parametrize(
+    "error",
+    [
+        ImportError("no module named torch"),
+        AttributeError("connect"),
+        OSError("libcublas.so.12: cannot open shared object file"),
+        RuntimeError("operator torchvision::nms does not exist"),
+        TypeError("LayoutConfig() got an unexpected keyword argument"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
 def test_a_target_that_is_missing_or_changed_ends_the_boot(error: Exception) -> None:
     patch = Patch("example", "glmocr", "why", failing(error), lambda: None, lambda: True)
     with pytest.raises(PatchError, match=r"patch example of glmocr .* failed: .*; install a tested version"):
