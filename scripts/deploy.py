@@ -78,6 +78,7 @@ class Deployment:
             self.endpoint = self._api.create_endpoint({"name": self._target.name, **wanted})
         elif differences(wanted, self.endpoint):
             self._api.update_endpoint(self.endpoint["id"], wanted)
+        self._refresh()
         return template_id
 
     def previous_template(self) -> str:
@@ -90,6 +91,11 @@ class Deployment:
     def move_to(self, template_id: str) -> None:
         """Put the endpoint on this template, and leave the rest."""
         self._api.update_endpoint(self._existing()["id"], {"templateId": template_id})
+        self._refresh()
+
+    def _refresh(self) -> None:
+        """See what was changed; a list that does not show it yet changes nothing."""
+        self.endpoint = self._find_endpoint() or self.endpoint
 
     def workers(self) -> list[Record]:
         """Those that exist now."""
@@ -144,6 +150,7 @@ def rollback(deployment: Deployment, options: argparse.Namespace) -> None:
     print(f"back to template {previous}; workers, GPUs and time limits stay as they are")
     deployment.move_to(previous)
     deployment.wait_for(previous, options.timeout, time.sleep)
+    status(deployment)
 
 
 def _parser() -> argparse.ArgumentParser:

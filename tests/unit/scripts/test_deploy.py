@@ -82,6 +82,7 @@ def test_a_new_image_is_shown_rolled_out_and_waited_for(
     assert f'imageName: "{OLD}" -> "{NEW}"' in said
     assert "1 workers of the template before are left" in said
     assert "worker w1 RUNNING template temp2" in said
+    assert f"image {NEW}\n" in said
     assert account.endpoints["endp1"]["templateId"] == "temp2"
 
 
@@ -93,6 +94,7 @@ def test_rollback_goes_to_the_template_before_and_no_further(
 
     assert run("rollback") == 0
     assert account.endpoints["endp1"]["templateId"] == "temp1"
+    assert capsys.readouterr().out.endswith(f"image {OLD}\n")
     assert run("rollback") == 1
     assert "does not name the one before" in capsys.readouterr().err
 
