@@ -1,7 +1,8 @@
 """`PPDocLayoutDetector.start` ignores what transformers says about the weights it loaded.
 
 A checkpoint with missing tensors loads with random ones in their place, with a warning. The class it loads is
-replaced, in its module only, by one whose `from_pretrained` reads the load report and refuses.
+replaced, in its module only, by one whose `from_pretrained` reads the load report and refuses. So does a file that is
+cut off or none of safetensors', whose error derives from nothing more telling than `Exception`.
 """
 
 from typing import Any
@@ -41,8 +42,13 @@ class CheckingLoader:
         self._model_class = model_class
 
     def from_pretrained(self, model_dir: Any) -> Any:
-        """The model. Raises `IncompleteWeights` naming what is missing, unexpected in shape, or unused."""
-        model, report = self._model_class.from_pretrained(model_dir, output_loading_info=True)
+        """The model. Raises `IncompleteWeights` naming what is missing, unexpected in shape, or damaged."""
+        from safetensors import SafetensorError
+
+        try:
+            model, report = self._model_class.from_pretrained(model_dir, output_loading_info=True)
+        except SafetensorError as error:
+            raise IncompleteWeights(f"its weights are damaged: {error}") from error
         wrong = {kind: sorted(map(str, report.get(kind) or ())) for kind in ("missing_keys", "mismatched_keys")}
         listed = [f"{kind} {', '.join(keys[:3])} ({len(keys)} in all)" for kind, keys in wrong.items() if keys]
         if listed:

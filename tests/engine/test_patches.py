@@ -85,6 +85,14 @@ def test_a_checkpoint_without_labels_is_refused(wheel: Path, models: Path) -> No
     assert "ModelError" in str(use(wheel, models / "layout_unnamed")["error"])
 
 
+def test_a_checkpoint_that_is_cut_off_is_refused(wheel: Path, models: Path, tmp_path: Path) -> None:
+    for path in (models / "layout").iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes()[:5000])
+    error = str(use(wheel, tmp_path)["error"])
+    assert "ModelError" in error
+    assert "its weights are damaged" in error
+
+
 def test_a_checkpoint_with_missing_weights_is_refused(wheel: Path, models: Path, tmp_path: Path) -> None:
     from safetensors.torch import load_file, save_file
 

@@ -60,14 +60,19 @@ import json, sys, types
 from dataclasses import asdict
 torch = types.ModuleType("torch")
 torch.distributed = types.ModuleType("torch.distributed")
+safetensors = types.ModuleType("safetensors")
+safetensors.SafetensorError = type("SafetensorError", (Exception,), {})
 class Weights:
     @staticmethod
     def from_pretrained(model_dir, output_loading_info=False):
+        if model_dir == "damaged":
+            raise safetensors.SafetensorError("header too small")
         return ("model", {"missing_keys": {"decoder.weight"}, "mismatched_keys": set()})
 transformers = types.ModuleType("transformers")
 transformers.PPDocLayoutV3ForObjectDetection = Weights
 transformers.PPDocLayoutV3ImageProcessor = type("Processor", (), {})
-sys.modules |= {"torch": torch, "torch.distributed": torch.distributed, "transformers": transformers}
+sys.modules |= {"torch": torch, "torch.distributed": torch.distributed, "transformers": transformers,
+                "safetensors": safetensors}
 """
 """Just enough of torch and transformers to import glmocr's detector; `make test-engine` has the real ones."""
 
@@ -85,11 +90,13 @@ from handler.patches.registry import apply_patches
 outcomes = [{r.name: r.outcome for r in apply_patches(allow_untested=False)} for _ in range(2)]
 from PIL import Image
 from glmocr.layout import layout_detector
-try:
-    layout_detector.PPDocLayoutV3ForObjectDetection.from_pretrained("folder")
-except Exception as error:
-    refusal = str(error)
-print(json.dumps({"first": outcomes[0], "second": outcomes[1], "pixels": Image.MAX_IMAGE_PIXELS, "refusal": refusal,
+refusals = []
+for folder in ("folder", "damaged"):
+    try:
+        layout_detector.PPDocLayoutV3ForObjectDetection.from_pretrained(folder)
+    except Exception as error:
+        refusals.append(f"{type(error).__name__}: {error}")
+print(json.dumps({"first": outcomes[0], "second": outcomes[1], "pixels": Image.MAX_IMAGE_PIXELS, "refusals": refusals,
                   "single": torch.distributed.get_world_size() == 1 and not torch.distributed.is_initialized()}))
 """)
     assert rounds["first"] == {
@@ -103,7 +110,10 @@ print(json.dumps({"first": outcomes[0], "second": outcomes[1], "pixels": Image.M
     }
     assert set(rounds["second"].values()) == {"not needed"}  # type: ignore[attr-defined]
     assert rounds["pixels"] == 89478485
-    assert rounds["refusal"] == "missing_keys decoder.weight (1 in all)"
+    assert rounds["refusals"] == [
+        "IncompleteWeights: missing_keys decoder.weight (1 in all)",
+        "IncompleteWeights: its weights are damaged: header too small",
+    ]
     assert rounds["single"] is True
 
 
