@@ -23,7 +23,9 @@ from handler.layout.detector import Pixels
 Mask: TypeAlias = NDArray[np.uint8]
 """Ink of a page on a coarser grid: 255 where there is ink, 0 elsewhere."""
 
-CHANNELS = 3
+COLOUR = 3
+GREY = 1
+"""Bytes per pixel. A page without colour is drawn, cut and kept as one plane, for a third of the memory traffic."""
 MASK_SAMPLES = 450_000
 """Pixels of a page that its ink mask looks at: every third each way at 200 dpi."""
 REUSED_BYTES = 16 * 1024 * 1024
@@ -60,11 +62,11 @@ class PageBuffer:
         """Start a new page under a new handle."""
         self.handle = f"{next(_numbers)}:/proc/{os.getpid()}/fd/{self._descriptor}"
 
-    def pixels(self, width: int, height: int) -> Pixels:
-        """A read-only view, height x width x 3."""
+    def pixels(self, width: int, height: int, channels: int) -> Pixels:
+        """A read-only view, height x width x channels."""
         offset = _pixels_at(width, height)
-        mapped = mmap.mmap(self._descriptor, width * height * CHANNELS, mmap.MAP_SHARED, mmap.PROT_READ, offset=offset)
-        return np.frombuffer(mapped, np.uint8).reshape(height, width, CHANNELS)
+        mapped = mmap.mmap(self._descriptor, width * height * channels, mmap.MAP_SHARED, mmap.PROT_READ, offset=offset)
+        return np.frombuffer(mapped, np.uint8).reshape(height, width, channels)
 
     def close(self) -> None:
         """Give the memory back; views keep theirs as long as they live."""
@@ -150,19 +152,19 @@ _mappings = Mappings(kept=6)
 
 
 @contextmanager
-def mapped_page(handle: str, width: int, height: int) -> Iterator[MappedPage]:
+def mapped_page(handle: str, width: int, height: int, channels: int) -> Iterator[MappedPage]:
     """The render process's side: pixels and mask to write to."""
     rows, columns = mask_shape(width, height)
     offset = _pixels_at(width, height)
-    whole = _mappings.of(handle, offset + width * height * CHANNELS)
-    pixels = whole[offset:].reshape(height, width, CHANNELS)
+    whole = _mappings.of(handle, offset + width * height * channels)
+    pixels = whole[offset:].reshape(height, width, channels)
     yield MappedPage(pixels, whole[: rows * columns].reshape(rows, columns))
 
 
 @contextmanager
-def mapped_pixels(handle: str, width: int, height: int) -> Iterator[Pixels]:
+def mapped_pixels(handle: str, width: int, height: int, channels: int) -> Iterator[Pixels]:
     """The render process's side: a drawn page's pixels, read-only."""
-    with mapped_page(handle, width, height) as page:
+    with mapped_page(handle, width, height, channels) as page:
         page.pixels.flags.writeable = False
         yield page.pixels
 
@@ -170,7 +172,7 @@ def mapped_pixels(handle: str, width: int, height: int) -> Iterator[Pixels]:
 @contextmanager
 def mapped_mask(handle: str, width: int, height: int) -> Iterator[Mask]:
     """The render process's side: a drawn page's ink mask, read-only."""
-    with mapped_page(handle, width, height) as page:
+    with mapped_page(handle, width, height, GREY) as page:
         page.mask.flags.writeable = False
         yield page.mask
 

@@ -12,6 +12,7 @@ import numpy as np
 import simplejpeg
 from numpy.typing import NDArray
 
+from handler.documents.buffers import GREY
 from handler.documents.ink import Inked, measure
 from handler.documents.page import Crop, Cut, CutRequest
 from handler.geometry import PixelBox
@@ -85,9 +86,8 @@ def _padded(region: Pixels, inked: Inked) -> Pixels:
     down, across = max(0, FACTOR - height), max(0, FACTOR - width)
     if not (down or across):
         return region
-    paper = (inked.paper,) * 3
-    sides = (down // 2, down - down // 2, across // 2, across - across // 2)
-    return np.asarray(cv2.copyMakeBorder(region, *sides, cv2.BORDER_CONSTANT, value=paper), np.uint8)
+    sides = ((down // 2, down - down // 2), (across // 2, across - across // 2), (0, 0))
+    return np.pad(region, sides, constant_values=inked.paper)
 
 
 def _tiles(region: Pixels) -> list[Pixels]:
@@ -118,7 +118,7 @@ def _quiet_cuts(strip: Pixels, count: int) -> list[int]:
 def _encoded(region: Pixels) -> Crop:
     height, width = region.shape[:2]
     size = engine_size(width, height)
-    plane = _grey_plane(region)
+    plane = region[:, :, 0] if region.shape[2] == GREY else _grey_plane(region)
     if plane is not None:
         return Crop(_grey_jpeg(_resized(plane, size)), *size)
     return Crop(_jpeg(_resized(region, size), JPEG_QUALITY), *size)
@@ -131,7 +131,7 @@ def _resized(picture: NDArray[np.uint8], size: tuple[int, int]) -> NDArray[np.ui
 
 
 def _grey_plane(region: Pixels) -> NDArray[np.uint8] | None:
-    """The one plane of a region without any colour, which most are: it resizes in a third of the time."""
+    """The one plane of a region without colour on a page that has some: it resizes in a third of the time."""
     sample = region[::COLOUR_STEP, ::COLOUR_STEP]
     if (sample != sample[:, :, :1]).any():
         return None
@@ -152,7 +152,8 @@ def _grey_jpeg(plane: NDArray[np.uint8]) -> bytes:
 
 
 def _jpeg(pixels: Pixels, quality: int) -> bytes:
+    colours, subsampling = ("GRAY", "Gray") if pixels.shape[2] == GREY else ("RGB", "420")
     encoded: bytes = simplejpeg.encode_jpeg(
-        np.ascontiguousarray(pixels), quality=quality, colorspace="RGB", colorsubsampling="420"
+        np.ascontiguousarray(pixels), quality=quality, colorspace=colours, colorsubsampling=subsampling
     )
     return encoded

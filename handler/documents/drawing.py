@@ -7,7 +7,7 @@ import cv2
 import numpy as np
 
 from handler.documents import images, mupdf, pdfium
-from handler.documents.buffers import MappedPage, mapped_page
+from handler.documents.buffers import COLOUR, GREY, MappedPage, mapped_page
 from handler.documents.complaints import page_warnings, tell_of_loss
 from handler.documents.failures import RenderFailure
 from handler.documents.ink import ink_mask, ink_share
@@ -58,22 +58,43 @@ def draw_page(job: PageJob) -> Drawn:
 
 def _draw_first(job: PageJob) -> Drawn:
     opened = _mupdf(job.document)
-    scale, width, height = _size(opened, job)
-    with mapped_page(job.handle, width, height) as target:
-        scan = None if job.angle else opened.scan(job.page - 1)
-        decoded = scan is not None and draw_scan(scan, target.pixels)
-        complaints = () if decoded else opened.draw(job.page - 1, scale, job.angle, target.pixels)
-        drawn = Drawn(width, height, scale.dpi, _marked(target), scale.warnings + page_warnings(complaints))
-        white = drawn.ink == 0
-        doubtful = white and (complaints or opened.repaired or opened.has_pictures(job.page - 1))
-        if not (doubtful or tell_of_loss(complaints)):
-            return drawn
-        second = _other_reading(job, drawn, target)
+    decoded = _decoded_scan(job, opened)
+    drawn, complaints = _drawn_page(job, opened) if decoded is None else (decoded, ())
+    white = drawn.ink == 0
+    doubtful = white and (complaints or opened.repaired or opened.has_pictures(job.page - 1))
+    if not (doubtful or tell_of_loss(complaints)):
+        return drawn
+    second = _other_reading(job, drawn)
     if second is not None:
         return second
     if white and not _white_by_right(opened, job.page - 1, complaints):
         raise RenderFailure(Reason.PAGE_DAMAGED, f"both engines draw a white page: {_first(complaints)}")
     return drawn
+
+
+def _drawn_page(job: PageJob, opened: MuPdf) -> tuple[Drawn, tuple[str, ...]]:
+    """The page as MuPDF draws it, and what MuPDF complained about."""
+    scale, width, height = _size(opened, job)
+    look = opened.look(job.page - 1)
+    channels = GREY if look.grey else COLOUR
+    with mapped_page(job.handle, width, height, channels) as target:
+        complaints = look.complaints + opened.draw(job.page - 1, scale, job.angle, target.pixels)
+        ink = _marked(target)
+    complaints = tuple(dict.fromkeys(complaints))
+    return Drawn(width, height, channels, scale.dpi, ink, scale.warnings + page_warnings(complaints)), complaints
+
+
+def _decoded_scan(job: PageJob, opened: MuPdf) -> Drawn | None:
+    """The page as its one picture, decoded; None where it is no such page or the picture is damaged."""
+    scan = None if job.angle else opened.scan(job.page - 1)
+    if scan is None:
+        return None
+    scale, width, height = _size(opened, job)
+    channels = GREY if scan.grey else COLOUR
+    with mapped_page(job.handle, width, height, channels) as target:
+        if not draw_scan(scan, target.pixels):
+            return None
+        return Drawn(width, height, channels, scale.dpi, _marked(target), scale.warnings)
 
 
 def _white_by_right(opened: MuPdf, page: int, complaints: tuple[str, ...]) -> bool:
@@ -82,9 +103,9 @@ def _white_by_right(opened: MuPdf, page: int, complaints: tuple[str, ...]) -> bo
     return opened.white_by_right(page)
 
 
-def _other_reading(job: PageJob, first: Drawn, target: MappedPage) -> Drawn | None:
-    """The page by the second engine, if it shows clearly more; then it replaces the first in `target`."""
-    other = np.empty_like(target.pixels)
+def _other_reading(job: PageJob, first: Drawn) -> Drawn | None:
+    """The page by the second engine, if it shows clearly more; then it replaces the first in the shared memory."""
+    other = np.empty((first.height, first.width, COLOUR), np.uint8)
     try:
         opened = _pdfium(job.document)
         scale, width, height = _size(opened, job)
@@ -95,19 +116,21 @@ def _other_reading(job: PageJob, first: Drawn, target: MappedPage) -> Drawn | No
         return None
     if ink_share(ink_mask(other)) <= first.ink * MORE_INK:
         return None
-    np.copyto(target.pixels, other)
-    return replace(first, ink=_marked(target), warnings=(*first.warnings, _second_renderer("shows more")))
+    with mapped_page(job.handle, first.width, first.height, COLOUR) as target:
+        np.copyto(target.pixels, other)
+        ink = _marked(target)
+    return replace(first, channels=COLOUR, ink=ink, warnings=(*first.warnings, _second_renderer("shows more")))
 
 
 def _draw_second(job: PageJob) -> Drawn:
     opened = _pdfium(job.document)
     scale, width, height = _size(opened, job)
-    with mapped_page(job.handle, width, height) as target:
+    with mapped_page(job.handle, width, height, COLOUR) as target:
         opened.draw(job.page - 1, scale, job.angle, target.pixels)
         ink = _marked(target)
     if ink == 0:
         raise RenderFailure(Reason.PAGE_DAMAGED, "one engine cannot draw the page, the other draws it white")
-    return Drawn(width, height, scale.dpi, ink, (*scale.warnings, _second_renderer("alone can draw the page")))
+    return Drawn(width, height, COLOUR, scale.dpi, ink, (*scale.warnings, _second_renderer("alone can draw the page")))
 
 
 def _draw_picture(job: PageJob) -> Drawn:
@@ -116,12 +139,12 @@ def _draw_picture(job: PageJob) -> Drawn:
     height, width = pixels.shape[:2]
     if job.angle in (90, 270):
         height, width = width, height
-    with mapped_page(job.handle, width, height) as target:
+    with mapped_page(job.handle, width, height, COLOUR) as target:
         if job.angle:
             cv2.rotate(pixels, _TURNS[job.angle], dst=target.pixels)
         else:
             np.copyto(target.pixels, pixels)
-        return Drawn(width, height, None, _marked(target), picture.warnings)
+        return Drawn(width, height, COLOUR, None, _marked(target), picture.warnings)
 
 
 def _marked(page: MappedPage) -> float:

@@ -11,7 +11,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from handler.documents.buffers import Mask, mask_shape
+from handler.documents.buffers import COLOUR, Mask, mask_shape
 from handler.documents.page import Coverage
 from handler.geometry import PixelBox
 from handler.layout.detector import Pixels
@@ -60,7 +60,7 @@ class Inked:
 
 
 def measure(region: Pixels) -> Inked:
-    """Ink, contrast and paper of a region (height x width x 3), by a sample of its pixels."""
+    """Ink, contrast and paper of a region, by a sample of its pixels."""
     height, width = region.shape[:2]
     step = max(1, round((width * height / REGION_SAMPLES) ** 0.5))
     histogram = _histogram(_grey(region, max(1, height // step), max(1, width // step)))
@@ -186,9 +186,10 @@ def _on_page(area: Area, step: float, width: int, height: int) -> PixelBox:
 
 
 def _grey(pixels: Pixels, rows: int, columns: int) -> NDArray[np.uint8]:
+    colour = pixels.shape[2] == COLOUR
     if (rows, columns) != pixels.shape[:2]:
         pixels = np.asarray(cv2.resize(pixels, (columns, rows), interpolation=cv2.INTER_NEAREST), np.uint8)
-    return np.asarray(cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY), np.uint8)
+    return np.asarray(cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY) if colour else pixels.reshape(rows, columns), np.uint8)
 
 
 def _paper(grey: NDArray[np.uint8]) -> NDArray[np.uint8]:

@@ -6,13 +6,15 @@ are global: they are read and cleared around every step, so that they belong to 
 
 import ctypes
 import resource
+from dataclasses import dataclass
 from pathlib import Path
 
+from handler.documents.buffers import COLOUR
 from handler.documents.complaints import lines_of, tell_of_loss
 from handler.documents.lean import mupdf, pymupdf
 from handler.documents.page_tree import correct_counts
 from handler.documents.scale import Scale
-from handler.documents.scans import scan_of
+from handler.documents.scans import Scan, scan_of
 from handler.errors import PasswordRequired, PasswordWrong
 from handler.layout.detector import Pixels
 
@@ -24,11 +26,23 @@ MuPDF would keep 256 MB, and PyMuPDF 2.0 does not tell how full the store is."""
 FAILURES = (mupdf.FzErrorBase, RuntimeError)
 """What PyMuPDF raises for documents it cannot read, as seen with damaged files."""
 
+_STOPPED = "dropping unclosed PDF processor"
+"""MuPDF's warning when its search for colour ends at the first it finds."""
 _STATM = Path("/proc/self/statm")
 _LIBC = ctypes.CDLL(None)
 
 pymupdf.TOOLS.mupdf_display_errors(False)
 pymupdf.TOOLS.mupdf_display_warnings(False)
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a page is made of."""
+
+    grey: bool
+    """Neither text nor lines nor the colour space of any picture have colour."""
+    complaints: tuple[str, ...]
+    """MuPDF's warnings. Some it does not repeat when the page is drawn."""
 
 
 class MuPdf:
@@ -52,17 +66,36 @@ class MuPdf:
         bound = mupdf.fz_bound_page(self._load(page))
         return bound.x1 - bound.x0, bound.y1 - bound.y0
 
-    def scan(self, page: int) -> bytes | None:
+    def scan(self, page: int) -> Scan | None:
         """The JPEG that page `page` (from 0) consists of; None for a page that has to be drawn."""
         try:
             return scan_of(self._document, self._document[page])
         except (*FAILURES, ValueError):
             return None
 
+    def look(self, page: int) -> Look:
+        """Run through page `page` (from 0) without drawing it: a tenth of the cost, and grey draws in half the time."""
+        loaded = self._load(page)
+        take_warnings()
+        seen = mupdf.ll_fz_new_test_device_outparams()
+        device = mupdf.FzDevice(mupdf.ll_fz_new_test_device_outparams_fn(0.0, 0, None, seen))
+        try:
+            mupdf.fz_run_page(loaded, device, mupdf.FzMatrix(), mupdf.FzCookie())
+            mupdf.fz_close_device(device)
+            grey = seen.is_color == 0 and not self._has_drawn_letters(page)
+        except FAILURES:
+            grey = False
+        return Look(grey, tuple(line for line in take_warnings() if line != _STOPPED))
+
+    def _has_drawn_letters(self, page: int) -> bool:
+        """Letters that are small drawings may have colours, which MuPDF does not look for."""
+        return any(font[2] == "Type3" for font in self._document.get_page_fonts(page, full=True))
+
     def draw(self, page: int, scale: Scale, angle: int, target: Pixels) -> tuple[str, ...]:
         """Draw page `page` (from 0), annotations and form fields too, into `target`; returns MuPDF's warnings.
 
-        What it says while looking the page up concerns the page tree, not this page, and is left out.
+        `target` may have one channel, for a page without colour. What MuPDF says while looking the page up concerns the
+        page tree, not this page, and is left out.
         """
         loaded = self._load(page)
         take_warnings()
@@ -72,7 +105,7 @@ class MuPdf:
         place = mupdf.fz_concat(place, mupdf.fz_translate(-drawn.x0, -drawn.y0))
         height, width = target.shape[:2]
         pixmap = mupdf.fz_new_pixmap_with_bbox_and_data(
-            mupdf.fz_device_rgb(),
+            mupdf.fz_device_rgb() if target.shape[2] == COLOUR else mupdf.fz_device_gray(),
             mupdf.FzIrect(0, 0, width, height),
             mupdf.FzSeparations(),
             0,

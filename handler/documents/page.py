@@ -41,14 +41,16 @@ class PageImage:
     dpi: float | None
     ink: float
     """Share of pixels that carry ink, 0 to 1."""
+    channels: int = 3
+    """Bytes per pixel: 3, or 1 for a page without colour."""
     angle: int = 0
     """Degrees turned clockwise against the page as the document has it."""
     warnings: tuple[PageWarning, ...] = ()
 
     @property
     def nbytes(self) -> int:
-        """Bytes of shared memory: 3 per pixel."""
-        return self.width * self.height * 3
+        """Bytes of shared memory that its pixels take."""
+        return self.width * self.height * self.channels
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import ParamSpec, TypeVar
 from pebble import ProcessExpired, ProcessPool
 
 from handler.documents import remote
-from handler.documents.buffers import CHANNELS, BufferStore
+from handler.documents.buffers import COLOUR, BufferStore
 from handler.documents.failures import RenderFailure
 from handler.documents.page import Coverage, Cut, CutRequest, OpenedDocument, PageImage, StagedDocument
 from handler.documents.turns import Rank, Turns
@@ -35,7 +35,7 @@ class RenderPool:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._buffers = BufferStore(settings.max_page_pixels * CHANNELS, spare=2 * settings.render_processes)
+        self._buffers = BufferStore(settings.max_page_pixels * COLOUR, spare=2 * settings.render_processes)
         self._turns = Turns(settings.render_processes + 1)
         self._pool: ProcessPool | None = None
 
@@ -74,7 +74,16 @@ class RenderPool:
         finally:
             if not kept:
                 self._buffers.discard(job.handle)
-        return PageImage(buffer.handle, drawn.width, drawn.height, drawn.dpi, drawn.ink, angle, drawn.warnings)
+        return PageImage(
+            handle=buffer.handle,
+            width=drawn.width,
+            height=drawn.height,
+            channels=drawn.channels,
+            dpi=drawn.dpi,
+            ink=drawn.ink,
+            angle=angle,
+            warnings=drawn.warnings,
+        )
 
     async def cut(self, image: PageImage, requests: Sequence[CutRequest]) -> list[Cut]:
         """See `Renderer.cut`."""
@@ -90,7 +99,7 @@ class RenderPool:
 
     def pixels(self, image: PageImage) -> Pixels:
         """See `Renderer.pixels`."""
-        return self._buffers[image.handle].pixels(image.width, image.height)
+        return self._buffers[image.handle].pixels(image.width, image.height, image.channels)
 
     def release(self, image: PageImage) -> None:
         """See `Renderer.release`."""

@@ -65,7 +65,7 @@ def cut_regions(image: PageImage, requests: Sequence[CutRequest]) -> list[Cut]:
     from handler.documents import crops
     from handler.documents.buffers import mapped_pixels
 
-    with mapped_pixels(image.handle, image.width, image.height) as page:
+    with mapped_pixels(image.handle, image.width, image.height, image.channels) as page:
         return [crops.cut(page, request) for request in requests]
 
 
@@ -83,5 +83,5 @@ def cut_figure(image: PageImage, box: PixelBox) -> bytes:
     from handler.documents import crops
     from handler.documents.buffers import mapped_pixels
 
-    with mapped_pixels(image.handle, image.width, image.height) as page:
+    with mapped_pixels(image.handle, image.width, image.height, image.channels) as page:
         return crops.figure(page, box)

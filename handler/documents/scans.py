@@ -6,6 +6,7 @@ or plain grey, masks, rotation, annotations, text, a margin, or data that do not
 """
 
 import re
+from dataclasses import dataclass, field
 from typing import Any
 
 import cv2
@@ -29,7 +30,15 @@ _NUMBER = rb"([-+]?\d*\.?\d+)"
 _ONE_PICTURE = re.compile(rb"\s*q\s+" + rb"\s+".join([_NUMBER] * 6) + rb"\s+cm\s*/([^\s/<>()\[\]]+)\s+Do\s*Q\s*")
 
 
-def scan_of(document: Any, page: Any) -> bytes | None:
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """A JPEG file, and whether it is coded in colour."""
+
+    jpeg: bytes = field(repr=False)
+    grey: bool
+
+
+def scan_of(document: Any, page: Any) -> Scan | None:
     """The JPEG that a page of an open PyMuPDF document consists of; None for every other page."""
     if page.rotation or page.cropbox != page.mediabox or document.xref_get_key(page.xref, "Annots")[0] != "null":
         return None
@@ -46,14 +55,15 @@ def scan_of(document: Any, page: Any) -> bytes | None:
     return _plain_jpeg(document, xref) if xref else None
 
 
-def draw_scan(jpeg: bytes, target: Pixels) -> bool:
-    """Decode and scale a picture into `target`; false, with `target` undefined, when it is damaged.
+def draw_scan(scan: Scan, target: Pixels) -> bool:
+    """Decode and scale a scan into `target`; false, with `target` undefined, when it is damaged.
 
     The decoder itself halves pictures of twice the size and more; what is left between 1 and 2 is interpolated.
     """
     height, width = target.shape[:2]
+    colours = "GRAY" if scan.grey else "RGB"
     try:
-        pixels = simplejpeg.decode_jpeg(jpeg, colorspace="RGB", min_height=height, min_width=width, min_factor=2)
+        pixels = simplejpeg.decode_jpeg(scan.jpeg, colorspace=colours, min_height=height, min_width=width, min_factor=2)
     except ValueError:
         return False
     shrinks = pixels.shape[0] >= height and pixels.shape[1] >= width
@@ -68,7 +78,7 @@ def _fills(page: Any, matrix: list[float]) -> bool:
     return bool(np.allclose((a, b, c, d, e, f), wanted, rtol=0.0, atol=MARGIN_PT))
 
 
-def _plain_jpeg(document: Any, xref: int) -> bytes | None:
+def _plain_jpeg(document: Any, xref: int) -> Scan | None:
     if any(document.xref_get_key(xref, key)[0] != "null" for key in REFUSED_KEYS):
         return None
     if any(document.xref_get_key(xref, key)[1] != value for key, value in PLAIN.items()):
@@ -79,7 +89,7 @@ def _plain_jpeg(document: Any, xref: int) -> bytes | None:
     except ValueError:
         return None
     fits = coded in CODINGS and _called(document, xref) == CODINGS[coded] and width * height <= MOST_PIXELS
-    return jpeg if fits else None
+    return Scan(jpeg, coded == "Gray") if fits else None
 
 
 def _called(document: Any, xref: int) -> str:

@@ -34,6 +34,7 @@ class Drawn:
 
     width: int
     height: int
+    channels: int
     dpi: float | None
     ink: float
     warnings: tuple[PageWarning, ...] = ()

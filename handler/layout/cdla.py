@@ -12,6 +12,7 @@ import rapid_layout
 from rapid_layout import RapidLayout
 
 from handler.geometry import PixelBox
+from handler.layout.colour import as_rgb
 from handler.layout.detector import Detection, Pixels
 from handler.layout.ink import ink_mask, marks_of
 from handler.layout.names import LayoutName
@@ -60,7 +61,7 @@ class Cdla:
 
     def detect(self, pages: Sequence[Pixels]) -> list[list[Detection]]:
         """The regions of each page, in reading order; headers first, footers last."""
-        return [self._regions(page) for page in pages]
+        return [self._regions(as_rgb(page)) for page in pages]
 
     def _regions(self, page: Pixels) -> list[Detection]:
         answer = self._model(np.ascontiguousarray(page[:, :, ::-1]))

@@ -11,7 +11,7 @@ from handler.geometry import PixelBox
 from handler.schema import Label
 
 Pixels: TypeAlias = NDArray[np.uint8]
-"""One page: height x width x 3, RGB, 8 bits."""
+"""One page, 8 bits: height x width x 3, RGB; or height x width x 1 where it has no colour at all."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from handler.engine.api import EngineName
 from handler.engine.gpu import visible_gpus
 from handler.errors import GateError, ModelError
 from handler.geometry import BBOX_SCALE, PixelBox
+from handler.layout.colour import as_rgb
 from handler.layout.detector import Detection, Pixels
 from handler.layout.names import LayoutName
 from handler.models.resolve import resolve
@@ -58,7 +59,7 @@ class PPDocLayoutV3:
 
     def detect(self, pages: Sequence[Pixels]) -> list[list[Detection]]:
         """The regions of each page in reading order. Raises whatever the model raises."""
-        images = [Image.fromarray(page) for page in pages]
+        images = [Image.fromarray(as_rgb(page)) for page in pages]
         answer = self._detector.process(images)
         regions = answer[0] if isinstance(answer, tuple) else answer  # 0.1.5 adds pictures of its result
         return [

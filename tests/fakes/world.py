@@ -174,7 +174,7 @@ class WorldRenderer:
             raise plan.render_fails
         handle = f"{page}/{angle}"
         self._world.held.add(handle)
-        return PageImage(handle, WIDTH, HEIGHT, float(dpi), plan.ink, angle)
+        return PageImage(handle, WIDTH, HEIGHT, float(dpi), plan.ink, angle=angle)
 
     async def cut(self, image: PageImage, requests: Sequence[CutRequest]) -> list[Cut]:
         plan = self._plan(image)

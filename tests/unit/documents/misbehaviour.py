@@ -19,7 +19,7 @@ def die(*args: object) -> None:
 
 def die_first(image: PageImage, requests: Sequence[CutRequest]) -> list[Cut]:
     """Die; and cut, when called again for the same page."""
-    with mapped_page(image.handle, image.width, image.height) as page:
+    with mapped_page(image.handle, image.width, image.height, image.channels) as page:
         if page.mask[0, 0] != MARK:
             page.mask[0, 0] = MARK
             die()

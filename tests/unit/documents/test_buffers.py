@@ -6,6 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handler.documents.buffers import (
+    COLOUR,
+    GREY,
     REUSED_BYTES,
     BufferStore,
     PageBuffer,
@@ -20,21 +22,22 @@ def open_descriptors() -> int:
     return sum(1 for _ in Path("/proc/self/fd").iterdir())
 
 
-@given(st.integers(1, 8000), st.integers(1, 3000))
+@given(st.integers(1, 8000), st.integers(1, 3000), st.sampled_from([GREY, COLOUR]))
 @settings(max_examples=40, deadline=None)
-def test_a_page_of_any_size_keeps_pixels_and_mask_apart(width: int, height: int) -> None:
-    buffer = PageBuffer(8000 * 3000 * 3)
+def test_a_page_of_any_size_keeps_pixels_and_mask_apart(width: int, height: int, channels: int) -> None:
+    buffer = PageBuffer(8000 * 3000 * COLOUR)
+    last = [1, 2, 3][:channels]
     try:
-        with mapped_page(buffer.handle, width, height) as page:
-            page.pixels[-1, -1] = (1, 2, 3)
+        with mapped_page(buffer.handle, width, height, channels) as page:
+            page.pixels[-1, -1] = last
             page.mask[:] = 7
             assert page.mask.shape == mask_shape(width, height)
-        with mapped_pixels(buffer.handle, width, height) as pixels:
-            assert pixels[-1, -1].tolist() == [1, 2, 3]
+        with mapped_pixels(buffer.handle, width, height, channels) as pixels:
+            assert pixels[-1, -1].tolist() == last
             assert not pixels.flags.writeable
         with mapped_mask(buffer.handle, width, height) as mask:
             assert mask.min() == 7
-        assert buffer.pixels(width, height)[-1, -1].tolist() == [1, 2, 3]
+        assert buffer.pixels(width, height, channels)[-1, -1].tolist() == last
     finally:
         buffer.close()
 
@@ -71,8 +74,8 @@ def test_memory_is_kept_for_few_and_small_pages_only() -> None:
 
 def test_a_view_of_a_closed_buffer_stays_readable() -> None:
     buffer = PageBuffer(3000)
-    with mapped_page(buffer.handle, 10, 10) as page:
+    with mapped_page(buffer.handle, 10, 10, COLOUR) as page:
         page.pixels[:] = 9
-    view = buffer.pixels(10, 10)
+    view = buffer.pixels(10, 10, COLOUR)
     buffer.close()
     assert np.all(view == 9)

@@ -116,3 +116,12 @@ def test_a_grey_region_is_encoded_as_it_would_be_in_colour() -> None:
     assert (plain == plain[:, :, :1]).all()
     assert (coloured != coloured[:, :, :1]).any()
     assert np.abs(plain.astype(int) - coloured).mean() < 1
+
+
+def test_a_page_of_one_plane_is_cut_like_the_same_page_in_colour() -> None:
+    grey = np.random.default_rng(3).integers(0, 255, (200, 300, 1), np.uint8)
+    colour = np.ascontiguousarray(np.repeat(grey, 3, axis=2))
+    for box in (PixelBox(10, 10, 290, 150), PixelBox(5, 5, 12, 190), PixelBox(0, 0, 300, 2)):
+        request = CutRequest(box, Label.TEXT)
+        assert cut(grey, request) == cut(colour, request)
+    assert simplejpeg.decode_jpeg_header(figure(grey, PixelBox(0, 0, 100, 50)))[2] == "Gray"

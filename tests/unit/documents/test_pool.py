@@ -33,7 +33,7 @@ async def test_a_page_comes_as_pixels_crops_coverage_and_figure(pool: RenderPool
     try:
         assert (image.width, image.height, image.dpi) == (826, 1169, 100.0)
         pixels = pool.pixels(image)
-        assert pixels.shape == (1169, 826, 3)
+        assert pixels.shape == (1169, 826, 1), "black on white has no colour"
         assert 0.005 < image.ink < 0.2
         upper, lower = PixelBox(0, 0, 826, 600), PixelBox(0, 600, 826, 1169)
         cuts = await pool.cut(image, [CutRequest(upper, Label.TEXT), CutRequest(lower, Label.TEXT)])

@@ -5,8 +5,9 @@ import pytest
 import simplejpeg
 from PIL import Image
 
+from handler.documents.buffers import COLOUR, GREY
 from handler.documents.lean import pymupdf
-from handler.documents.scans import draw_scan, scan_of
+from handler.documents.scans import Scan, draw_scan, scan_of
 from handler.layout.detector import Pixels
 
 WIDTH, HEIGHT = 300, 400
@@ -37,7 +38,8 @@ def test_a_scan_looks_as_mupdf_draws_it(mode: str, times: int) -> None:
     made = document(jpeg(picture(WIDTH * times, HEIGHT * times), mode))
     found = scan_of(made, made[0])
     assert found is not None
-    target = np.zeros((HEIGHT, WIDTH, 3), np.uint8)
+    assert found.grey is (mode == "L")
+    target = np.zeros((HEIGHT, WIDTH, GREY if found.grey else COLOUR), np.uint8)
     assert draw_scan(found, target)
     drawn = made[0].get_pixmap(alpha=False)
     expected = np.frombuffer(drawn.samples, np.uint8).reshape(drawn.height, drawn.width, 3)
@@ -114,11 +116,11 @@ def empty() -> pymupdf.Document:
 )
 def test_anything_else_is_left_to_mupdf(made: pymupdf.Document) -> None:
     found = scan_of(made, made[0])
-    assert found is None or not draw_scan(found, np.zeros((HEIGHT, WIDTH, 3), np.uint8))
+    assert found is None or not draw_scan(found, np.zeros((HEIGHT, WIDTH, COLOUR), np.uint8))
 
 
 def test_a_damaged_picture_is_not_taken() -> None:
     data = jpeg(picture())
     target = np.zeros((HEIGHT, WIDTH, 3), np.uint8)
-    assert not draw_scan(data[: len(data) // 2], target)
-    assert draw_scan(simplejpeg.encode_jpeg(picture()), target)
+    assert not draw_scan(Scan(data[: len(data) // 2], grey=False), target)
+    assert draw_scan(Scan(simplejpeg.encode_jpeg(picture()), grey=False), target)
