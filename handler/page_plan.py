@@ -4,10 +4,10 @@ A step that fails here costs what it would have brought, with a warning that say
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from handler.documents.failures import RenderFailure
-from handler.documents.page import Cut, CutRequest, PageImage, Renderer
+from handler.documents.page import Coverage, Cut, CutRequest, PageImage, Renderer
 from handler.geometry import PixelBox, page_box
 from handler.layout.runner import LayoutFailed, LayoutRunner
 from handler.page_outcome import BLANK_INK
@@ -39,6 +39,8 @@ class PagePlan:
     regions: tuple[PlannedRegion, ...]
     coverage: float | None
     warnings: tuple[PageWarning, ...] = ()
+    cuts: tuple[Cut, ...] | None = None
+    """The pictures of the regions, where the search for missed ink brought them along."""
 
 
 @dataclass(frozen=True)
@@ -67,29 +69,34 @@ class Planner:
         if not found and not nearly_blank:
             message = "the layout model sees nothing on a page with ink; read as one region"
             return PagePlan((_whole_page(image),), 0.0, (PageWarning(reason=Reason.NO_LAYOUT, message=message),))
-        with stages.measure(Stage.COVERAGE):
+        with stages.measure(Stage.CUT):
             return await self._with_missed(image, found)
 
     async def _with_missed(self, image: PageImage, found: tuple[PlannedRegion, ...]) -> PagePlan:
         """The regions found, and the areas with ink that none of them covers, to be read as text."""
         try:
+            survey = await self.renderer.survey(image, _requests(found))
+        except RenderFailure:
+            return await self._with_missed_uncut(image, found)
+        plan = _extended(image, found, survey.coverage)
+        pictures = dict(zip(found, survey.cuts, strict=True))
+        areas = dict(zip(_recovered(image, survey.coverage), survey.missed, strict=True))
+        return replace(plan, cuts=tuple((pictures | areas)[region] for region in plan.regions))
+
+    async def _with_missed_uncut(self, image: PageImage, found: tuple[PlannedRegion, ...]) -> PagePlan:
+        """Only the ink is looked at: one region that cannot be cut must not hide what others miss."""
+        try:
             coverage = await self.renderer.coverage(image, [region.box for region in found])
         except RenderFailure as failure:
             message = f"ink outside the regions was not looked for: {failure.message}"
             return PagePlan(found, None, (PageWarning(reason=failure.reason, message=message),))
-        if not coverage.missed:
-            return PagePlan(found, coverage.covered, () if image.ink < BLANK_INK else _doubt(coverage.covered))
-        missed = [
-            PlannedRegion(Label.TEXT, box.clamped(image.width, image.height), RegionOrigin.RECOVERED)
-            for box in coverage.missed
-        ]
-        message = f"{1 - coverage.covered:.1%} of the ink lies outside the regions; {len(missed)} areas read as text"
-        warning = PageWarning(reason=Reason.INK_OUTSIDE_REGIONS, message=message)
-        return PagePlan(_in_order(found, missed), coverage.covered, (warning,))
+        return _extended(image, found, coverage)
 
-    async def cut(self, image: PageImage, regions: Sequence[PlannedRegion], stages: Stages) -> list[Cut]:
+    async def cut(self, image: PageImage, plan: PagePlan, stages: Stages) -> Sequence[Cut]:
         """The pictures of the regions; none for a region that cannot be cut, found by cutting one by one."""
-        requests = [CutRequest(region.box, region.label) for region in regions]
+        if plan.cuts is not None:
+            return plan.cuts
+        requests = _requests(plan.regions)
         with stages.measure(Stage.CUT):
             try:
                 return await self.renderer.cut(image, requests)
@@ -122,6 +129,25 @@ class Planner:
                 message = f"the picture of region {index} could not be cut: {failure.message}"
                 warnings.append(PageWarning(reason=failure.reason, message=message))
         return figures, tuple(warnings)
+
+
+def _requests(regions: Sequence[PlannedRegion]) -> list[CutRequest]:
+    return [CutRequest(region.box, region.label) for region in regions]
+
+
+def _extended(image: PageImage, found: tuple[PlannedRegion, ...], coverage: Coverage) -> PagePlan:
+    """The plan of `found` and of what they miss."""
+    if not coverage.missed:
+        return PagePlan(found, coverage.covered, () if image.ink < BLANK_INK else _doubt(coverage.covered))
+    missed = _recovered(image, coverage)
+    message = f"{1 - coverage.covered:.1%} of the ink lies outside the regions; {len(missed)} areas read as text"
+    warning = PageWarning(reason=Reason.INK_OUTSIDE_REGIONS, message=message)
+    return PagePlan(_in_order(found, missed), coverage.covered, (warning,))
+
+
+def _recovered(image: PageImage, coverage: Coverage) -> list[PlannedRegion]:
+    boxes = (box.clamped(image.width, image.height) for box in coverage.missed)
+    return [PlannedRegion(Label.TEXT, box, RegionOrigin.RECOVERED) for box in boxes]
 
 
 def _doubt(covered: float) -> tuple[PageWarning, ...]:

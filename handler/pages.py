@@ -135,7 +135,7 @@ class _PageTask:
         try:
             reservation.resize(image.nbytes)
             plan = await self._planner.plan(image, self.stages)
-            cuts = await self._planner.cut(image, plan.regions, self.stages)
+            cuts = await self._planner.cut(image, plan, self.stages)
             figures: dict[int, bytes] = {}
             warnings = plan.warnings
             if self.options.cut_figures:

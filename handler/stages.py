@@ -15,7 +15,6 @@ class Stage(StrEnum):
     OPEN = "open"
     RENDER = "render"
     LAYOUT = "layout"
-    COVERAGE = "coverage"
     CUT = "cut"
     RECOGNISE = "recognise"
     ASSEMBLE = "assemble"

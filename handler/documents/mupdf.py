@@ -82,10 +82,10 @@ class MuPdf:
         try:
             mupdf.fz_run_page(loaded, device, mupdf.FzMatrix(), mupdf.FzCookie())
             mupdf.fz_close_device(device)
-            grey = seen.is_color == 0 and not self._has_drawn_letters(page)
+            complaints = tuple(line for line in take_warnings() if line != _STOPPED)
+            return Look(seen.is_color == 0 and not self._has_drawn_letters(page), complaints)
         except FAILURES:
-            grey = False
-        return Look(grey, tuple(line for line in take_warnings() if line != _STOPPED))
+            return Look(False, take_warnings())
 
     def _has_drawn_letters(self, page: int) -> bool:
         """Letters that are small drawings may have colours, which MuPDF does not look for."""

@@ -93,6 +93,16 @@ class Coverage:
     """Areas with ink outside all boxes, worth reading, in reading order."""
 
 
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """A page's ink and pictures in one go: of the regions asked for, and of the areas that they miss."""
+
+    coverage: Coverage
+    cuts: tuple[Cut, ...]
+    missed: tuple[Cut, ...] = ()
+    """Of `coverage.missed`, in order, cut as text."""
+
+
 class Renderer(Protocol):
     """Pages out of documents. All of it runs in child processes with a time and a memory limit.
 
@@ -104,6 +114,9 @@ class Renderer(Protocol):
 
     async def render(self, document: StagedDocument, page: int, dpi: int, angle: int = 0) -> PageImage:
         """Render page `page` (from 1) at `dpi`, within the pixel limits, turned by `angle` degrees clockwise."""
+
+    async def survey(self, image: PageImage, requests: Sequence[CutRequest]) -> Survey:
+        """`coverage` of the boxes asked for and `cut` of them and of what they miss, in one call."""
 
     async def cut(self, image: PageImage, requests: Sequence[CutRequest]) -> list[Cut]:
         """Cut and encode regions; one answer per request, in order."""

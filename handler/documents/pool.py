@@ -14,7 +14,7 @@ from pebble import ProcessExpired, ProcessPool
 from handler.documents import remote
 from handler.documents.buffers import COLOUR, BufferStore
 from handler.documents.failures import RenderFailure
-from handler.documents.page import Coverage, Cut, CutRequest, OpenedDocument, PageImage, StagedDocument
+from handler.documents.page import Coverage, Cut, CutRequest, OpenedDocument, PageImage, StagedDocument, Survey
 from handler.documents.turns import Rank, Turns
 from handler.documents.work import Drawn, PageJob, PdfEngine
 from handler.errors import DocumentUnreadable, WorkerError
@@ -85,13 +85,17 @@ class RenderPool:
             warnings=drawn.warnings,
         )
 
+    async def survey(self, image: PageImage, requests: Sequence[CutRequest]) -> Survey:
+        """See `Renderer.survey`."""
+        return await self._call(Rank.CUT, None, remote.survey, image, tuple(requests))
+
     async def cut(self, image: PageImage, requests: Sequence[CutRequest]) -> list[Cut]:
         """See `Renderer.cut`."""
         return await self._call(Rank.CUT, None, remote.cut_regions, image, tuple(requests))
 
     async def coverage(self, image: PageImage, boxes: Sequence[PixelBox]) -> Coverage:
         """See `Renderer.coverage`."""
-        return await self._call(Rank.COVERAGE, None, remote.find_missed, image, tuple(boxes))
+        return await self._call(Rank.CUT, None, remote.find_missed, image, tuple(boxes))
 
     async def figure(self, image: PageImage, box: PixelBox) -> bytes:
         """See `Renderer.figure`."""

@@ -10,9 +10,10 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
-from handler.documents.page import Coverage, Cut, CutRequest, OpenedDocument, PageImage, StagedDocument
+from handler.documents.page import Coverage, Cut, CutRequest, OpenedDocument, PageImage, StagedDocument, Survey
 from handler.documents.work import Drawn, PageJob, PdfEngine
 from handler.geometry import PixelBox
+from handler.schema import Label
 
 PRELOADED = (
     "pebble",
@@ -58,6 +59,14 @@ def draw_page(job: PageJob) -> Drawn:
     from handler.documents import drawing
 
     return drawing.draw_page(job)
+
+
+def survey(image: PageImage, requests: Sequence[CutRequest]) -> Survey:
+    """See `Renderer.survey`."""
+    coverage = find_missed(image, [request.box for request in requests])
+    missed = [CutRequest(box.clamped(image.width, image.height), Label.TEXT) for box in coverage.missed]
+    cuts = cut_regions(image, [*requests, *missed])
+    return Survey(coverage, tuple(cuts[: len(requests)]), tuple(cuts[len(requests) :]))
 
 
 def cut_regions(image: PageImage, requests: Sequence[CutRequest]) -> list[Cut]:

@@ -21,9 +21,8 @@ class Rank(IntEnum):
     """Kinds of work, the most urgent first."""
 
     CUT = 0
-    COVERAGE = 1
-    OPEN = 2
-    DRAW = 3
+    OPEN = 1
+    DRAW = 2
 
 
 class Turns:

@@ -21,6 +21,7 @@ from handler.documents.page import (
     OpenedDocument,
     PageImage,
     StagedDocument,
+    Survey,
 )
 from handler.engine.api import EngineBusy, EngineGone, EngineRefused, EngineRequest, EngineTimeout
 from handler.geometry import PixelBox, page_box
@@ -191,6 +192,12 @@ class WorldRenderer:
         behaviour = region.behaviour if int(angle) == plan.upright else Behaviour.EMPTY
         picture: dict[str, Any] = {"name": name, "behaviour": behaviour, "variant": request.variant}
         return Cut((Crop(json.dumps(picture).encode(), 280, 56),), region.ink)
+
+    async def survey(self, image: PageImage, requests: Sequence[CutRequest]) -> Survey:
+        coverage = await self.coverage(image, [request.box for request in requests])
+        missed = [CutRequest(box.clamped(WIDTH, HEIGHT), Label.TEXT) for box in coverage.missed]
+        cuts, areas = await self.cut(image, requests), await self.cut(image, missed)
+        return Survey(coverage, tuple(cuts), tuple(areas))
 
     async def coverage(self, image: PageImage, boxes: Sequence[PixelBox]) -> Coverage:
         plan = self._plan(image)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from handler.documents.failures import RenderFailure
 from handler.geometry import PixelBox, page_box
 from handler.page_outcome import BLANK_INK
+from handler.recognition.verdict import INK_FLOOR
 from handler.schema import DocumentStatus, Label, PageResult, PageStatus, Reason, RegionResult, RegionStatus
 from tests.fakes.reading import read_all
 from tests.fakes.world import (
@@ -110,7 +111,7 @@ def test_ok_means_all_of_it(world: World) -> None:
     for plan, page in zip(world.pages, output.pages, strict=True):
         whole = PlannedRegion(Label.TEXT, page_box(WIDTH, HEIGHT), plan.whole, plan.ink)
         planned = (*plan.found, *plan.missed, whole)
-        paper = {r.box.clamped(WIDTH, HEIGHT).as_bbox() for r in planned if not r.ink}
+        paper = {r.box.clamped(WIDTH, HEIGHT).as_bbox() for r in planned if r.ink < INK_FLOOR}
         for region in page.regions:
             if region.status is RegionStatus.OK and region.bbox_px not in paper:
                 assert region.text == full_text(name_of(page, region))

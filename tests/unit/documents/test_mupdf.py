@@ -49,7 +49,9 @@ def plain(data: bytes) -> bytes:
     return data
 
 
-@pytest.mark.parametrize(("packed", "entries"), [(plain, GREY_PICTURE), (zlib.compress, GREY_PICTURE + b"/Filter/FlateDecode")])
+@pytest.mark.parametrize(
+    ("packed", "entries"), [(plain, GREY_PICTURE), (zlib.compress, GREY_PICTURE + b"/Filter/FlateDecode")]
+)
 def test_a_picture_cut_short_is_told_on_every_page_that_shows_it(
     tmp_path: Path, packed: Callable[[bytes], bytes], entries: bytes
 ) -> None:

@@ -44,6 +44,10 @@ async def test_a_page_comes_as_pixels_crops_coverage_and_figure(pool: RenderPool
         missed = (await pool.coverage(image, [lower])).missed
         assert len(missed) == 1
         assert missed[0].y1 < 600
+        survey = await pool.survey(image, [CutRequest(lower, Label.TEXT)])
+        assert survey.coverage.missed == missed
+        assert list(survey.cuts) == cuts[1:]
+        assert list(survey.missed) == await pool.cut(image, [CutRequest(missed[0], Label.TEXT)])
         with Image.open(io.BytesIO(await pool.figure(image, upper))) as figure:
             assert figure.size == (826, 600)
     finally:
