@@ -14,7 +14,21 @@ from glmocr_runpod.config import Config, load
 from glmocr_runpod.contract import JsonObject, Options
 from glmocr_runpod.core import Core
 from glmocr_runpod.document import Document
-from glmocr_runpod.effects import Break, Call, Effect, Flow, NoAnswer, Outcome, Pause, Request, Response, Send, Together
+from glmocr_runpod.effects import (
+    Break,
+    Call,
+    Effect,
+    Flow,
+    NoAnswer,
+    Outcome,
+    Overheard,
+    Pause,
+    Request,
+    Response,
+    Send,
+    Together,
+    write_down,
+)
 from glmocr_runpod.errors import ClientError
 from glmocr_runpod.events import Observer
 from glmocr_runpod.kit import Kit
@@ -143,6 +157,9 @@ class AsyncRunner:
                     answer = await self._perform(effect)
                 except (ClientError, OSError) as error:
                     effect = flow.throw(error)
+                except Overheard as interrupted:
+                    write_down(flow, interrupted.outcome)
+                    raise asyncio.CancelledError from None
                 else:
                     effect = flow.send(answer)
         except StopIteration as end:
@@ -185,6 +202,13 @@ class AsyncRunner:
         if not request.fresh:
             self._session = self._session or aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=CONNECTIONS))
             return await self._exchange(self._session, request)
+        submission = asyncio.create_task(self._submit(request))
+        try:
+            return await asyncio.shield(submission)
+        except asyncio.CancelledError:
+            raise Overheard(await submission) from None
+
+    async def _submit(self, request: Request) -> Outcome:
         async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True)) as session:
             return await self._exchange(session, request)
 

@@ -6,7 +6,18 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar
 
-from glmocr_runpod.effects import Call, Effect, Flow, Outcome, Pause, Request, Send, Together
+from glmocr_runpod.effects import (
+    Call,
+    Effect,
+    Flow,
+    Outcome,
+    Overheard,
+    Pause,
+    Request,
+    Send,
+    Together,
+    write_down,
+)
 from glmocr_runpod.errors import ClientError, Closed
 
 T = TypeVar("T")
@@ -72,6 +83,9 @@ class Runner:
                     answer = self._perform(effect)
                 except (ClientError, OSError) as error:
                     effect = flow.throw(error)
+                except Overheard as interrupted:
+                    write_down(flow, interrupted.outcome)
+                    raise KeyboardInterrupt from None
                 else:
                     effect = flow.send(answer)
         except StopIteration as end:
@@ -84,13 +98,22 @@ class Runner:
         match effect:
             case Send(request):
                 self._go_on()
-                return self._transport.send(request)
+                return self._submit(request) if request.fresh else self._transport.send(request)
             case Pause(seconds):
                 return self._pause(seconds)
             case Call(work):
                 return work()
             case Together(flows, at_once):
                 return self._together(flows, at_once)
+
+    def _submit(self, request: Request) -> Outcome:
+        """In a thread of its own, where no Ctrl-C breaks it."""
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            answer = pool.submit(self._transport.send, request)
+            try:
+                return answer.result()
+            except KeyboardInterrupt:
+                raise Overheard(answer.result()) from None
 
     def _pause(self, seconds: float) -> None:
         self._clock.wait(seconds, self._stop)

@@ -9,6 +9,8 @@ from glmocr_runpod.aio import AsyncClient
 from glmocr_runpod.errors import Ambiguous, JobFailed
 from glmocr_runpod.events import Event, Submitted
 from glmocr_runpod.kit import Kit
+from glmocr_runpod.ledger import SqliteLedger
+from glmocr_runpod.resume import Entry, Stage
 
 from emulator.faults import Fault, FaultKind
 from handler.schema import ErrorCode, ErrorInfo
@@ -53,6 +55,28 @@ async def test_a_cancelled_wait_goes_on_later(rig: Rig) -> None:
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
+        with rig.worker():
+            await client.parse(DOCUMENT, name="a.pdf")
+    assert len(rig.jobs()) == 1
+
+
+async def test_a_submission_that_is_cancelled_on_its_way_is_noted(rig: Rig) -> None:
+    sending = asyncio.Event()
+
+    class Watched(SqliteLedger):
+        def put(self, entry: Entry) -> None:
+            super().put(entry)
+            if entry.stage is Stage.SENDING:
+                sending.set()
+
+    rig.do(lambda: rig.emulator.faults.add(Fault(FaultKind.DELAY, "run", delay_s=0.3, times=1)))
+    async with AsyncClient(config=rig.config, ledger=Watched(rig.state)) as client:
+        waiting = asyncio.create_task(client.parse(DOCUMENT, name="a.pdf"))
+        await sending.wait()
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        assert [entry.stage for entry in client.ledger.entries()] == [Stage.SUBMITTED]
         with rig.worker():
             await client.parse(DOCUMENT, name="a.pdf")
     assert len(rig.jobs()) == 1
