@@ -102,6 +102,8 @@ class Reason(StrEnum):
     """The engine wrote text for an area without ink: it is quarantined, not in the Markdown."""
     FIGURE_NOT_READ = "figure_not_read"
     """A picture or chart; its text is read when the job says `read_figures`."""
+    FIGURE_NOT_DELIVERED = "figure_not_delivered"
+    """The picture exceeds what travels inside a result, and this worker has neither a bucket nor a volume for it."""
     OTHER = "other"
     """Something else; `message` says what."""
 

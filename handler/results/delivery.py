@@ -14,7 +14,19 @@ from handler.errors import InputError, ResultTooLarge, StorageUnavailable
 from handler.page_outcome import Figure
 from handler.results.encoding import Encoded, encode, wire_size
 from handler.results.storage import Storage
-from handler.schema import Artifact, Delivery, DocumentStatus, Envelope, JobOutput, JsonValue, Transport
+from handler.schema import (
+    DEGRADED_ITEMS_LIMIT,
+    Artifact,
+    Degraded,
+    DegradedItem,
+    Delivery,
+    DocumentStatus,
+    Envelope,
+    JobOutput,
+    JsonValue,
+    Reason,
+    Transport,
+)
 
 log = logging.getLogger(__name__)
 
@@ -89,9 +101,7 @@ class Deliverer:
             return output.model_copy(update={"artifacts": tuple(artifacts)})
         storages = self._storages(transport) if transport is not Transport.INLINE else []
         if not storages:
-            raise ResultTooLarge(
-                "the figures exceed what travels inline; set up a bucket or a volume, or leave formats=figures"
-            )
+            return _with_figures_that_fit(output, figures)
         artifacts = []
         for figure in figures:
             stored = await storages[0].put(f"{output.document.content_key}/{figure.name}", figure.jpeg, "image/jpeg")
@@ -105,6 +115,31 @@ class Deliverer:
 def _result_name(output: JobOutput, encoded: Encoded) -> str:
     """Under the content key; results without a document are named by their own hash."""
     return f"{output.document.content_key if output.document else encoded.sha256}/result.json"
+
+
+def _with_figures_that_fit(output: JobOutput, figures: Sequence[Figure]) -> JobOutput:
+    """The first figures inside the result. The others are named, without their data, and in `degraded`."""
+    artifacts: list[Artifact] = []
+    left_out: list[DegradedItem] = []
+    room = INLINE_FIGURES_LIMIT
+    for figure in figures:
+        data = base64.b64encode(figure.jpeg).decode()
+        if len(data) <= room:
+            room -= len(data)
+            artifacts.append(_artifact(figure, data=data))
+        else:
+            artifacts.append(_artifact(figure))
+            message = f"{figure.name} does not fit into the result; set up a bucket or a volume"
+            left_out.append(
+                DegradedItem(
+                    page=figure.page, region=figure.region, reason=Reason.FIGURE_NOT_DELIVERED, message=message
+                )
+            )
+    degraded = Degraded(
+        count=output.degraded.count + len(left_out),
+        items=(*output.degraded.items, *left_out)[:DEGRADED_ITEMS_LIMIT],
+    )
+    return output.model_copy(update={"artifacts": tuple(artifacts), "degraded": degraded})
 
 
 def _artifact(figure: Figure, *, data: str | None = None, key: str | None = None, url: str | None = None) -> Artifact:

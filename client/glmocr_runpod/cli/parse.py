@@ -117,8 +117,8 @@ def _show(results: list[Done], as_json: bool) -> None:
 
 def _complain(result: Done) -> None:
     if result.document is not None and result.document.absent:
-        keys = ", ".join(str(artifact.key) for artifact in result.document.absent)
-        ERR.print(f"{result.name}: could not be fetched, configure the storage: {keys}", markup=False)
+        names = ", ".join(artifact.name for artifact in result.document.absent)
+        ERR.print(f"{result.name}: files that could not be fetched; is the storage configured? {names}", markup=False)
     if result.error is not None:
         reference = f" [{result.error.reference[:SHOWN_REFERENCE]}]" if result.error.reference else ""
         ERR.print(f"{result.name}: {result.error.word}: {result.error.message}{reference}", markup=False)

@@ -20,6 +20,7 @@ from handler.schema import (
     Envelope,
     JobOutput,
     ProducedBy,
+    Reason,
     Transport,
 )
 
@@ -123,5 +124,14 @@ async def test_figures_travel_inline_while_they_are_few(volume: VolumeStorage, t
     [artifact] = JobOutput.model_validate(value).artifacts
     assert artifact.data is None
     assert (tmp_path / (artifact.key or "")).stat().st_size == 4_000_000
-    with pytest.raises(ResultTooLarge, match="figures"):
-        await Deliverer(None, None).deliver(output("x"), many, Transport.AUTO)
+
+
+async def test_figures_that_fit_nowhere_cost_themselves_and_not_the_text() -> None:
+    figures = tuple(Figure(f"figures/{n}.jpg", 1, n, b"j" * size) for n, size in enumerate((4, 4_000_000, 5)))
+    value = await Deliverer(None, None).deliver(output("the text"), figures, Transport.AUTO)
+    result = JobOutput.model_validate(value)
+    assert "the text" in (result.markdown or "")
+    assert [artifact.data is None for artifact in result.artifacts] == [False, True, False]
+    assert result.degraded.count == 1
+    [item] = result.degraded.items
+    assert (item.region, item.reason) == (1, Reason.FIGURE_NOT_DELIVERED)
