@@ -12,7 +12,7 @@ from handler.schema import ErrorCode, ErrorInfo, JsonValue
 
 
 class WorkerError(Exception):
-    """The worker failed in a way it did not foresee."""
+    """The worker failed in a way it did not foresee; `debug` tells more. Send the job again; report what repeats."""
 
     code: ClassVar[ErrorCode] = ErrorCode.INTERNAL_ERROR
     retryable: ClassVar[bool] = False
@@ -51,13 +51,13 @@ class ModelError(BootError):
 
 
 class InputError(WorkerError):
-    """The job's input is not valid."""
+    """The job's input is not valid; the message names the key and what it accepts."""
 
     code = ErrorCode.INVALID_INPUT
 
 
 class UnknownKey(InputError):
-    """The input has a key that the contract does not know."""
+    """The input has a key that the contract does not know; the message names the nearest one."""
 
     code = ErrorCode.UNKNOWN_KEY
 
@@ -75,31 +75,32 @@ class SeveralSources(InputError):
 
 
 class InvalidBase64(InputError):
-    """file_base64 is not base64."""
+    """file_base64 is not standard base64."""
 
     code = ErrorCode.INVALID_BASE64
 
 
 class EmptyFile(InputError):
-    """The document has no bytes."""
+    """The document has no bytes; check how it was read or uploaded."""
 
     code = ErrorCode.EMPTY_FILE
 
 
 class UnsupportedFormat(InputError):
-    """The document, or the output asked for, is of a kind this worker does not handle."""
+    """The document, or the output asked for, is of a kind this worker does not handle; the message
+    says which it accepts."""
 
     code = ErrorCode.UNSUPPORTED_FORMAT
 
 
 class ArchiveRefused(InputError):
-    """The archive must hold exactly one document and stay within the limits."""
+    """The archive must hold exactly one document and stay within the limits; send the document itself."""
 
     code = ErrorCode.ARCHIVE_REFUSED
 
 
 class DocumentTooLarge(InputError):
-    """The document is larger than this worker accepts."""
+    """The document is larger than this worker accepts (`MAX_DOCUMENT_BYTES`)."""
 
     code = ErrorCode.DOCUMENT_TOO_LARGE
 
@@ -111,7 +112,7 @@ class TooManyPages(InputError):
 
 
 class PagesOutOfRange(InputError):
-    """`pages` selects no page of this document."""
+    """`pages` selects no page of this document; `details.page_count` says how many it has."""
 
     code = ErrorCode.PAGES_OUT_OF_RANGE
 
@@ -129,38 +130,38 @@ class PasswordWrong(InputError):
 
 
 class DocumentUnreadable(InputError):
-    """No engine can open the document."""
+    """No engine can open the document; if a viewer can, print it to a new PDF."""
 
     code = ErrorCode.DOCUMENT_UNREADABLE
 
 
 class UrlRefused(InputError):
-    """The worker does not fetch from this address."""
+    """The worker does not fetch from this address; the message says what is wrong with it."""
 
     code = ErrorCode.URL_REFUSED
 
 
 class PathRefused(InputError):
-    """The path is outside what jobs may read."""
+    """The path is outside what jobs may read: files below the network volume, not through links, not our own."""
 
     code = ErrorCode.PATH_REFUSED
 
 
 class SourceNotFound(InputError):
-    """There is no document at the place named."""
+    """There is no document at the place named; check the address, path or key."""
 
     code = ErrorCode.SOURCE_NOT_FOUND
 
 
 class SourceUnavailable(WorkerError):
-    """The document could not be fetched from its place just now."""
+    """The document could not be fetched from its place just now; send the job again later."""
 
     code = ErrorCode.SOURCE_UNAVAILABLE
     retryable = True
 
 
 class NoPageReadable(WorkerError):
-    """No page of the document could be read."""
+    """No page of the document could be read; `details.reasons` and `output.pages` say why."""
 
     code = ErrorCode.NO_PAGE_READABLE
 
@@ -172,7 +173,7 @@ class ResultTooLarge(WorkerError):
 
 
 class StorageUnavailable(WorkerError):
-    """The result could not be written to the storage asked for."""
+    """The result could not be written to the storage asked for; send the job again, or with another transport."""
 
     code = ErrorCode.STORAGE_UNAVAILABLE
     retryable = True

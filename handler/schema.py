@@ -112,10 +112,15 @@ class Format(StrEnum):
     """Parts of the output a job may ask for."""
 
     MARKDOWN = "markdown"
+    """`markdown`: the text, with headings, tables as HTML and formulas in `$$`."""
     JSON = "json"
+    """The regions of `pages`. Without it pages have their status only."""
     FIGURES = "figures"
+    """Pictures and charts as JPEG files in `artifacts`, linked from the Markdown."""
     SEARCHABLE_PDF = "searchable_pdf"
+    """Reserved."""
     LAYOUT_IMAGES = "layout_images"
+    """Reserved."""
 
 
 RESERVED_FORMATS = frozenset({Format.SEARCHABLE_PDF, Format.LAYOUT_IMAGES})
@@ -125,92 +130,144 @@ class Transport(StrEnum):
     """How the caller wants the result delivered."""
 
     AUTO = "auto"
+    """Inline, else zipped, else to the bucket, else to the volume: the first that fits."""
     INLINE = "inline"
+    """In `output`, zipped if need be; else `result_too_large`."""
     VOLUME = "volume"
+    """To the network volume, under `glmocr/results/CONTENT_KEY/`."""
     S3 = "s3"
+    """To the configured bucket, with a signed address that works for an hour."""
 
 
 class Furniture(StrEnum):
     """What Markdown does with headers, footers and page numbers; JSON always has them."""
 
     KEEP = "keep"
+    """They stand where they stood on the page."""
     DROP = "drop"
+    """They are left out of the Markdown."""
 
 
 class DocumentKind(StrEnum):
     """What the document's bytes are."""
 
     PDF = "pdf"
+    """Pages as the file numbers them."""
     PNG = "png"
+    """One page."""
     JPEG = "jpeg"
+    """One page."""
     TIFF = "tiff"
+    """Every frame is a page."""
     WEBP = "webp"
+    """One page; of an animation the first picture."""
     GIF = "gif"
+    """One page; of an animation the first picture."""
     BMP = "bmp"
+    """One page."""
 
 
 class DocumentStatus(StrEnum):
     """Whether anything of the document is missing from the output."""
 
     COMPLETE = "complete"
+    """Every page asked for was read, and every region whole."""
     PARTIAL = "partial"
+    """Some page or region is `failed` or `truncated`; `degraded` names it."""
     FAILED = "failed"
+    """No page could be read. Such a job ends as FAILED."""
 
 
 class PageStatus(StrEnum):
     """What became of one page."""
 
     OK = "ok"
+    """Every region was read whole, or left unread on purpose."""
     BLANK = "blank"
+    """Next to no ink, and no text."""
     PARTIAL = "partial"
+    """Some region is `failed` or `truncated`."""
     FAILED = "failed"
+    """Nothing of it could be read; `reason` says why."""
 
 
 class RegionStatus(StrEnum):
     """What became of one region."""
 
     OK = "ok"
+    """Read to its end. `reason` may still say what is notable."""
     TRUNCATED = "truncated"
+    """The text is cut, or a table in it."""
     FAILED = "failed"
+    """Not read; `text` holds what was said all the same."""
     SKIPPED = "skipped"
+    """Left unread (a figure), or its text is doubtful and not in the Markdown."""
 
 
 class RegionOrigin(StrEnum):
     """Who said that there is something here."""
 
     LAYOUT = "layout"
+    """The layout model."""
     RECOVERED = "recovered"
+    """Ink that no region of the layout model covers."""
     WHOLE_PAGE = "whole_page"
+    """Nobody: the page was read in one piece."""
 
 
 class Label(StrEnum):
     """What a region is: the labels of PP-DocLayoutV3, which GLM-OCR's pipeline reads by."""
 
     ABSTRACT = "abstract"
+    """Read as text."""
     ALGORITHM = "algorithm"
+    """A listing or pseudocode; read as text."""
     ASIDE_TEXT = "aside_text"
+    """Text in the margin; read as text."""
     CHART = "chart"
+    """Read with `read_figures`."""
     CONTENT = "content"
+    """A table of contents; read as text."""
     DISPLAY_FORMULA = "display_formula"
+    """Read as a formula."""
     DOC_TITLE = "doc_title"
+    """A heading of the first level in Markdown."""
     FIGURE_TITLE = "figure_title"
+    """A caption of a figure, chart or table; read as text."""
     FOOTER = "footer"
+    """Furniture."""
     FOOTER_IMAGE = "footer_image"
+    """Furniture; read with `read_figures`."""
     FOOTNOTE = "footnote"
+    """Read as text."""
     FORMULA_NUMBER = "formula_number"
+    """Becomes the tag of the formula beside it."""
     HEADER = "header"
+    """Furniture."""
     HEADER_IMAGE = "header_image"
+    """Furniture; read with `read_figures`."""
     IMAGE = "image"
+    """Read with `read_figures`."""
     INLINE_FORMULA = "inline_formula"
+    """Read as a formula."""
     NUMBER = "number"
+    """A page number. Furniture."""
     PARAGRAPH_TITLE = "paragraph_title"
+    """A heading of the second level in Markdown."""
     REFERENCE = "reference"
+    """A list of references; read as text."""
     REFERENCE_CONTENT = "reference_content"
+    """One entry of it."""
     SEAL = "seal"
+    """A stamp; read as text."""
     TABLE = "table"
+    """Read as an HTML table."""
     TEXT = "text"
+    """A paragraph."""
     VERTICAL_TEXT = "vertical_text"
+    """Read as text."""
     VISION_FOOTNOTE = "vision_footnote"
+    """A note below a figure or table; read as text."""
 
 
 BBox: TypeAlias = tuple[int, int, int, int]
@@ -238,7 +295,7 @@ class JobInput(Contract):
     password: Annotated[str | None, Field(max_length=1024, repr=False)] = None
     """Opens an encrypted PDF. Never logged, stored or echoed."""
     pages: Annotated[str | None, Field(max_length=4096)] = None
-    """Which pages, 1-based: `1-3,7,10-`. Default: all."""
+    """Which pages, 1-based: `1-3,7,10-`. Default: all. Numbers beyond the document are left out; see `page_count`."""
     formats: tuple[Format, ...] = (Format.MARKDOWN, Format.JSON)
     """What the output holds."""
     transport: Transport = Transport.AUTO
@@ -272,6 +329,7 @@ class RegionResult(Contract):
     index: int
     """Position in reading order within the page, from 0."""
     label: Label
+    """What kind of thing it is."""
     bbox: BBox
     """x0, y0, x1, y1 in thousandths of the page's width and height."""
     bbox_px: BBox
@@ -282,6 +340,7 @@ class RegionResult(Contract):
     """What it said about this region before, and `text` does not hold: answers cut, broken off or in a loop, set aside
     for a better one. Neither in the Markdown nor in `counts`."""
     status: RegionStatus
+    """What became of it."""
     finish_reason: str | None = None
     """The engine's own word: stop, length, abort; null when it was not asked."""
     reason: Reason | None = None
@@ -289,6 +348,7 @@ class RegionResult(Contract):
     message: str | None = None
     """The reason in words, with the last error of the engine if there was one."""
     origin: RegionOrigin = RegionOrigin.LAYOUT
+    """Who said that it is there."""
     score: float | None = None
     """The layout model's confidence, 0 to 1."""
     requests: int = 0
@@ -301,7 +361,9 @@ class PageWarning(Contract):
     """Something notable about a page that lost nothing by itself."""
 
     reason: Reason
+    """What kind of thing."""
     message: str
+    """In words."""
 
 
 class PageResult(Contract):
@@ -310,12 +372,15 @@ class PageResult(Contract):
     page: int
     """Number in the original document, from 1."""
     status: PageStatus
+    """What became of it."""
     reason: Reason | None = None
     """Why the status is not ok or blank."""
     message: str | None = None
+    """The reason in words."""
     width: int = 0
     """Pixels of the rendered page; 0 when it could not be rendered."""
     height: int = 0
+    """As `width`."""
     dpi: float | None = None
     """Real resolution of the render; null for images, which have none of ours."""
     angle: int = 0
@@ -325,65 +390,93 @@ class PageResult(Contract):
     coverage: float | None = None
     """Share of the ink that lies inside regions, 0 to 1."""
     regions: tuple[RegionResult, ...] = ()
+    """In reading order; empty where `formats` lacks `json`."""
     superseded: tuple[str, ...] = ()
     """What the engine said about the page in other positions than `angle`, set aside because it is less."""
     warnings: tuple[PageWarning, ...] = ()
+    """What is notable beside its status."""
 
 
 class PageCounts(Contract):
     """Pages by status; `requested` is their sum."""
 
     requested: int = 0
+    """Pages asked for."""
     ok: int = 0
+    """Read."""
     blank: int = 0
+    """Read, without text."""
     partial: int = 0
+    """Read in part."""
     failed: int = 0
+    """Not read."""
 
 
 class RegionCounts(Contract):
     """Regions by status; `found` is their sum. The rest counts regions already in one of them."""
 
     found: int = 0
+    """By layout, by their ink, or as whole pages."""
     ok: int = 0
+    """Read to their end."""
     truncated: int = 0
+    """Cut."""
     failed: int = 0
+    """Not read."""
     skipped: int = 0
+    """Left unread, or in quarantine."""
     recovered: int = 0
+    """Of `origin` `recovered`."""
     repetitive: int = 0
+    """With the reason `repetition`."""
     quarantined: int = 0
+    """With the reason `text_without_ink`."""
 
 
 class Counts(Contract):
     """The ledger in numbers."""
 
     pages: PageCounts = PageCounts()
+    """Pages by status."""
     regions: RegionCounts = RegionCounts()
+    """Regions by status."""
     characters: int = 0
+    """Of the text of all regions that were not skipped."""
 
 
 class DegradedItem(Contract):
     """One page or region that is not as good as it should be."""
 
     page: int
+    """Number in the original document."""
     region: int | None = None
+    """`index` of the region; null for the page itself."""
     reason: Reason
+    """What kind of thing."""
     message: str
+    """In words."""
 
 
 class Degraded(Contract):
     """Everything that is less than perfect; `count` is true even where `items` is cut at its limit."""
 
     count: int = 0
+    """How many there are."""
     items: tuple[DegradedItem, ...] = ()
+    """Losses first, then by page; 200 at most."""
 
 
 class Usage(Contract):
     """What the document cost the engine."""
 
     requests: int = 0
+    """Sent to the engine."""
     retries: int = 0
+    """Of those, repetitions."""
     prompt_tokens: int = 0
+    """Pictures and prompts."""
     completion_tokens: int = 0
+    """Answers."""
 
 
 class Artifact(Contract):
@@ -392,10 +485,15 @@ class Artifact(Contract):
     name: str
     """A relative path, such as `figures/page-0001-figure-003.jpg`."""
     media_type: str
+    """Such as `image/jpeg`."""
     size: int
+    """Bytes."""
     sha256: str
+    """Of the bytes."""
     page: int | None = None
+    """Number in the original document."""
     region: int | None = None
+    """`index` of the region it shows."""
     data: str | None = None
     """base64 when it travels inline."""
     key: str | None = None
@@ -412,10 +510,13 @@ class ProducedBy(Contract):
     engine: str
     """`sglang`, `rapidocr`, `transformers` or `external`."""
     engine_version: str | None = None
+    """As the engine says."""
     model: str | None = None
+    """As the engine serves it."""
     layout: str
     """`pp_doclayout_v3`, `cdla` or `whole_page`."""
     layout_version: str | None = None
+    """Revision of the layout model."""
 
 
 class DocumentInfo(Contract):
@@ -424,12 +525,17 @@ class DocumentInfo(Contract):
     sha256: str
     """Of the bytes after unpacking."""
     size: int
+    """Bytes after unpacking."""
     kind: DocumentKind
+    """By its bytes."""
     page_count: int
+    """Pages of the whole document."""
     pages_read: int
     """Pages of the output that are not `failed`."""
     filename: str | None = None
+    """As the job gave it, or as its place or archive names it."""
     content_key: str
+    """Names the document and the options that change the result; results are stored under it."""
     repaired: bool = False
     """The file is damaged and was opened by repairing it."""
 
@@ -438,17 +544,27 @@ class JobOutput(Contract):
     """What a job returns."""
 
     schema_version: Literal["1"] = CONTRACT_VERSION
+    """Of this contract."""
     status: DocumentStatus
+    """What became of the document."""
     document: DocumentInfo | None = None
     """Null for `warmup` and `probe`."""
     markdown: str | None = None
+    """Null where `formats` lacks `markdown`."""
     pages: tuple[PageResult, ...] = ()
+    """Every page asked for, in order, whatever became of it."""
     counts: Counts = Counts()
+    """Pages, regions and characters, added up."""
     degraded: Degraded = Degraded()
+    """Everything that is less than perfect."""
     usage: Usage = Usage()
+    """What it cost the engine."""
     artifacts: tuple[Artifact, ...] = ()
+    """Figures, where `formats` has `figures`."""
     produced_by: ProducedBy
+    """Which software made it."""
     idempotency_key: str | None = None
+    """As the job gave it."""
     debug: dict[str, JsonValue] = {}
     """Timings, engine, GPU, patches, settings without secrets, log lines of this job."""
 
@@ -457,15 +573,20 @@ class Delivery(StrEnum):
     """How an envelope carries the result."""
 
     GZIP = "gzip"
+    """In `data`."""
     VOLUME = "volume"
+    """On the network volume, under `key`."""
     S3 = "s3"
+    """In the bucket, under `key` and at `url`."""
 
 
 class Envelope(Contract):
     """Stands in for a `JobOutput` that is too large to travel as it is."""
 
     schema_version: Literal["1"] = CONTRACT_VERSION
+    """Of this contract."""
     delivery: Delivery
+    """Where the result is."""
     data: str | None = None
     """gzip: base64 of the gzipped JSON of the `JobOutput`."""
     key: str | None = None
@@ -477,26 +598,38 @@ class Envelope(Contract):
     sha256: str
     """Of those bytes."""
     status: DocumentStatus
+    """As in the `JobOutput`."""
     counts: Counts
+    """As in the `JobOutput`."""
     content_key: str | None = None
+    """As in `document`."""
     debug: dict[str, JsonValue] = {}
+    """As in the `JobOutput`."""
 
 
 class Progress(Contract):
     """What `output` holds while the job is IN_PROGRESS."""
 
     pages_done: int
+    """Pages with their entry."""
     pages_total: int
+    """Pages asked for."""
     regions_done: int
+    """Regions of those pages."""
     running: int | None = None
     """Requests running in the engine, of all jobs of this worker."""
     queued: int | None = None
+    """Requests waiting in the engine."""
 
 
 class ErrorInfo(Contract):
     """RunPod's `error`, as a JSON string of this."""
 
     code: ErrorCode
+    """What kind of failure."""
     message: str
+    """What was wrong and what to do."""
     retryable: bool
+    """Whether the same job may succeed later or on another worker."""
     details: dict[str, JsonValue] = {}
+    """Figures that belong to the message."""

@@ -37,17 +37,39 @@ Made from `handler/schema.py` and `handler/errors.py` by `scripts/make_docs.py`;
 {schemas}.
 
 A job is `POST /v2/{{endpoint}}/run` with `{{"input": {{...}}}}`; its result is `output` of
-`GET /v2/{{endpoint}}/status/{{id}}`.
+`GET /v2/{{endpoint}}/status/{{id}}`. The body of `/run` holds 10 MB, so about 7.4 MB of a document as `file_base64`.
 Unknown keys are refused with the name of the nearest known one. Give exactly one of {sources}, or `warmup`, or `probe`.
 `formats` {reserved} are reserved: refused as `unsupported_format` in this version.
 
-* COMPLETED: `output` is a [JobOutput](#joboutput), or an [Envelope](#envelope) around one that is too large to travel.
-* IN_PROGRESS: `output` is a [Progress](#progress).
-* FAILED: `error` is a JSON string of an [ErrorInfo](#errorinfo); `output.debug` says what the worker knows.
+    curl -s "$RUNPOD_API_URL/$RUNPOD_ENDPOINT_ID/run" -H "Authorization: Bearer $RUNPOD_API_KEY" \\
+      -H 'Content-Type: application/json' \\
+      -d '{{"input": {{"file_url": "https://example.org/report.pdf", "pages": "1-3", "furniture": "keep"}}}}'
+
+| status | `output` | `error` |
+| --- | --- | --- |
+| IN_QUEUE | | |
+| IN_PROGRESS | a [Progress](#progress), or nothing yet | |
+| COMPLETED | a [JobOutput](#joboutput); or an [Envelope](#envelope), with `delivery`, around one that is too large | |
+| FAILED | `debug`, and the ledger where no page could be read | a JSON string of an [ErrorInfo](#errorinfo) |
+| COMPLETED without `output` | the platform refused the result; look for it under its content key | |
+
+Other states are the platform's own; any other text in `error` is too. The platform keeps a result for 30 minutes.
 
 A document is `partial` when a page or region of it is `failed` or `truncated`; what is skipped, quarantined or
 repetitive stands in `degraded` only. `blank` pages count as read. Every page asked for is in `pages`, with its original
 number.
+
+**Figures.** An [Artifact](#artifact) is named as the Markdown links it: write each to its `name` beside the Markdown,
+and the links work. Its bytes are in `data`, or at `url` and under `key`; one with none of them did not fit anywhere and
+is in `degraded`.
+
+**Envelopes.** `gzip`: base64-decode and gunzip `data`. `s3`: GET `url` within the hour, or fetch `key` from the bucket.
+`volume`: read `key` below the mount, or through the volume's S3 interface. Then compare `size` and `sha256`. With a
+volume, every result that is not `failed` also lies under `glmocr/results/CONTENT_KEY/result.json` there.
+
+**Content key.** sha256, in hex, over three lines joined by a newline: the document's own sha256 in hex (of its bytes
+after unpacking); the options {options} with defaults filled in,
+as JSON with sorted keys, no spaces, and `formats` sorted; the contract's version.
 
 """
 
@@ -155,6 +177,7 @@ def api_page() -> str:
         version=schema.CONTRACT_VERSION,
         schemas=", ".join(f"[{name}](schema/{name}.json)" for name in ROOTS),
         sources=", ".join(f"`{key}`" for key in schema.SOURCE_KEYS),
+        options=", ".join(f"`{key}`" for key in schema.RESULT_OPTIONS),
         reserved=" and ".join(f"`{value}`" for value in sorted(schema.RESERVED_FORMATS)),
     )
     return intro + "".join(_section(name, definition) for name, definition in _definitions().items()).rstrip() + "\n"

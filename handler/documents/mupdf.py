@@ -23,7 +23,7 @@ KEEP_BYTES = 96 * 1024 * 1024
 
 MuPDF would keep 256 MB, and PyMuPDF 2.0 does not tell how full the store is."""
 
-FAILURES = (mupdf.FzErrorBase, RuntimeError)
+FAILURES = (mupdf.FzErrorBase, RuntimeError, IndexError)
 """What PyMuPDF raises for documents it cannot read, as seen with damaged files."""
 
 _STOPPED = "dropping unclosed PDF processor"

