@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from glmocr_runpod.contract import Delivery, Envelope, JobOutput, JsonObject
+from glmocr_runpod.contract import Delivery, Envelope, JobOutput
 from glmocr_runpod.effects import Flow, Method, NoAnswer, Request, call, send
 from glmocr_runpod.errors import Undelivered, Unreachable
 from glmocr_runpod.identity import sha256
@@ -49,7 +49,7 @@ def _open(envelope: Envelope, store: ResultStore | None) -> Flow[bytes]:
     if envelope.delivery is Delivery.GZIP:
         return _unpacked(envelope)
     if envelope.url:
-        data = yield from _download(envelope.url)
+        data = yield from download(envelope.url)
         if data is not None:
             return data
     if envelope.key and store is not None:
@@ -63,7 +63,8 @@ def _open(envelope: Envelope, store: ResultStore | None) -> Flow[bytes]:
     )
 
 
-def _download(url: str) -> Flow[bytes | None]:
+def download(url: str) -> Flow[bytes | None]:
+    """What lies at a presigned address, or None. Raises `Unreachable` for now."""
     outcome = yield from send(Request(Method.GET, url, deadline_s=600.0, authorised=False))
     if isinstance(outcome, NoAnswer) or outcome.status in TRANSIENT:
         raise Unreachable("the storage that holds the result does not answer")
@@ -91,12 +92,3 @@ def _convert(output: Any, kind: type[msgspec.Struct]) -> Any:
         return msgspec.convert(output, kind)
     except msgspec.ValidationError as error:
         raise Undelivered(f"the result is not of contract version 1: {error}") from error
-
-
-def fetch_artifact(artifact: JsonObject, store: ResultStore | None) -> Flow[bytes | None]:
-    """The file an artifact points to; None where it is not, or not the same. Raises `Unreachable` for now."""
-    content = (yield from _download(artifact["url"])) if artifact.get("url") else None
-    key = artifact.get("key")
-    if content is None and key and store is not None:
-        content = yield from call(lambda: store.fetch(Delivery.S3, key) or store.fetch(Delivery.VOLUME, key))
-    return content if content is not None and sha256(content) == artifact.get("sha256") else None

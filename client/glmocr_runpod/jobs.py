@@ -3,14 +3,13 @@
 Flows only (see `effects`): every decision that can be a pure function is one, in `resume`, `protocol` and `schedule`.
 """
 
-import base64
-from functools import partial
 from typing import Any
 
 import msgspec
 
+from glmocr_runpod.artifacts import complete
 from glmocr_runpod.contract import DocumentStatus, ErrorInfo, JsonObject
-from glmocr_runpod.delivery import fetch_artifact, read_result, receive
+from glmocr_runpod.delivery import read_result, receive
 from glmocr_runpod.desk import LEASE_POLL_S, Desk, Job, leased, patiently
 from glmocr_runpod.effects import Flow, call, pause, send
 from glmocr_runpod.errors import (
@@ -55,7 +54,7 @@ def run_job(desk: Desk, job: Job) -> Flow[bytes]:
     data = yield from call(lambda: desk.ledger.load(job.key))
     if data is None:
         raise Undelivered("the result was removed from the state directory while it was read", reference=job.key)
-    return (yield from _complete(desk, job.key, data))
+    return (yield from complete(desk, job.key, data))
 
 
 def secure(desk: Desk, job: Job) -> Flow[Entry]:
@@ -203,29 +202,6 @@ def _keep(desk: Desk, entry: Entry, data: bytes) -> Flow[Entry]:
     stored = _write(desk, entry, Stage.STORED)
     desk.observer(Finished(entry.key, stored.execution_ms))
     return stored
-
-
-def _complete(desk: Desk, key: str, data: bytes) -> Flow[bytes]:
-    """The result with the files it only points to inside it: their addresses are short-lived.
-
-    One that cannot be fetched stays a pointer, is in `Document.absent`, and is looked for again by the next call.
-    """
-    output = msgspec.json.decode(data)
-    absent = [artifact for artifact in output.get("artifacts", []) if artifact.get("data") is None]
-    fetched = False
-    for artifact in absent:
-        try:
-            content = yield from patiently(desk, key, partial(fetch_artifact, artifact, desk.store))
-        except ClientError:
-            break
-        if content is not None:
-            artifact["data"] = base64.b64encode(content).decode()
-            fetched = True
-    if not fetched:
-        return data
-    whole = msgspec.json.encode(output)
-    yield from call(lambda: desk.ledger.save(key, whole))
-    return whole
 
 
 def _lost(desk: Desk, entry: Entry, *, completed: bool) -> Flow[Entry]:

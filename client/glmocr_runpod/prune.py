@@ -47,37 +47,37 @@ class Pruning:
         return sum(file.size for file in self.files)
 
 
+@dataclass(frozen=True, slots=True)
+class _Document:
+    """A document with the jobs the ledger has of it."""
+
+    key: str
+    plan: Plan
+    made: float
+    jobs: tuple[Remembered, ...]
+
+
 def plan_pruning(ledger: SqliteLedger, before: float, also: Iterable[Stage] = ()) -> Pruning:
     """What has not changed since `before` (seconds since 1970) and is settled, or in one of the stages `also`."""
-    old = SETTLED | (frozenset(also) & ON_DEMAND)
-    jobs = {job.entry.key: job for job in ledger.remembered()}
-    by_content: dict[str, list[Remembered]] = {}
-    for job in jobs.values():
-        by_content.setdefault(job.entry.content_key, []).append(job)
-    plans = {key: (msgspec.json.decode(data, type=Plan), made) for key, data, made in ledger.made_plans()}
-    members = {
-        key: [job for part in plan.sent for job in by_content.get(part.content_key, [])]
-        for key, (plan, _) in plans.items()
-    }
-    gone = {
-        key
-        for key, (_, made) in plans.items()
-        if made < before and all(job.changed < before and job.entry.stage in old for job in members[key])
-    }
-    needed = {job.entry.key for key in plans.keys() - gone for job in members[key]}
-    planned = {job.entry.key for key in gone for job in members[key]}
-    strays = [
-        job
-        for job in jobs.values()
-        if job.entry.key not in needed | planned and job.changed < before and job.entry.stage in old
-    ]
-    leaving = [jobs[key] for key in sorted(planned - needed)] + strays
-    files = _files(ledger, [plans[key][0] for key in plans.keys() - gone], jobs.keys() - _keys(leaving), before)
-    sizes = {file.name.partition(".")[0]: file.size for file in files}
-    shown = [(key, plans[key][0].name, members[key]) for key in sorted(gone)]
-    shown += [(job.entry.key, job.entry.name, [job]) for job in strays]
-    documents = (_forgotten(key, name, of, sizes) for key, name, of in shown)
-    return Pruning(tuple(documents), tuple(sorted(gone)), tuple(leaving), files)
+    stages = SETTLED | (frozenset(also) & ON_DEMAND)
+
+    def is_old(job: Remembered) -> bool:
+        return job.changed < before and job.entry.stage in stages
+
+    jobs = ledger.remembered()
+    documents = _documents(ledger, jobs)
+    gone = [one for one in documents if one.made < before and all(map(is_old, one.jobs))]
+    stay = [one for one in documents if one not in gone]
+    needed, planned = (_keys(job for one in group for job in one.jobs) for group in (stay, documents))
+    strays = [job for job in jobs if job.entry.key not in planned and is_old(job)]
+    leaving = [job for job in jobs if job.entry.key in _keys(strays) | planned - needed]
+    kept = _keys(jobs) - _keys(leaving) | {part.digest for one in stay for part in one.plan.parts if part.kept}
+    # A file that is new may belong to a job that is just being made.
+    files = tuple(file for file in ledger.files() if file.changed < before and _owner(file) not in kept)
+    sizes = {_owner(file): file.size for file in files}
+    shown = [_forgotten(one.key, one.plan.name, one.jobs, sizes) for one in gone]
+    shown += [_forgotten(job.entry.key, job.entry.name, (job,), sizes) for job in strays]
+    return Pruning(tuple(shown), tuple(one.key for one in gone), tuple(leaving), files)
 
 
 def prune(ledger: SqliteLedger, pruning: Pruning) -> None:
@@ -86,14 +86,25 @@ def prune(ledger: SqliteLedger, pruning: Pruning) -> None:
         ledger.forget_plan(key)
     changed = {job.entry.key for job in pruning.jobs if not ledger.forget(job)}
     for file in pruning.files:
-        if file.name.partition(".")[0] not in changed:
+        if _owner(file) not in changed:
             ledger.drop(file.name)
 
 
-def _files(ledger: SqliteLedger, plans: Sequence[Plan], keys: Iterable[str], before: float) -> tuple[KeptFile, ...]:
-    """What neither a job nor a plan that stays refers to. New files may belong to a job that is just being made."""
-    wanted = set(keys) | {part.digest for plan in plans for part in plan.parts if part.kept}
-    return tuple(f for f in ledger.files() if f.changed < before and f.name.partition(".")[0] not in wanted)
+def _documents(ledger: SqliteLedger, jobs: Iterable[Remembered]) -> list[_Document]:
+    by_content: dict[str, list[Remembered]] = {}
+    for job in jobs:
+        by_content.setdefault(job.entry.content_key, []).append(job)
+    found = []
+    for key, data, made in ledger.made_plans():
+        plan = msgspec.json.decode(data, type=Plan)
+        of = tuple(job for part in plan.sent for job in by_content.get(part.content_key, ()))
+        found.append(_Document(key, plan, made, of))
+    return found
+
+
+def _owner(file: KeptFile) -> str:
+    """The key of the job, or the digest of the part, that a file belongs to."""
+    return file.name.partition(".")[0]
 
 
 def _keys(jobs: Iterable[Remembered]) -> set[str]:

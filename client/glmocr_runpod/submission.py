@@ -30,17 +30,7 @@ RETRY_POSTS = 3
 
 def submit(desk: Desk, job: Job, known: Entry | None, *, runs: int = 0) -> Flow[Entry]:
     """Send the job, once. Raises `Ambiguous` when it may or may not have been taken."""
-    entry = Entry(
-        key=job.key,
-        content_key=job.content_key,
-        name=job.name,
-        stage=Stage.INTENDED,
-        idempotency_key=f"{job.key[:32]}-{(known.total_runs if known else 0) + 1}",
-        runs=runs,
-        total_runs=known.total_runs if known else 0,
-        ttl_s=job.policy.ttl_s,
-        execution_ms=known.execution_ms if known else 0,
-    )
+    entry = _intent(job, known, runs)
     # The body first: what cannot be made, because its bytes are not at hand, changes nothing.
     body = yield from patiently(desk, job.key, lambda: call(lambda: _body(job, entry)))
     desk.ledger.put(entry)
@@ -59,17 +49,32 @@ def submit(desk: Desk, job: Job, known: Entry | None, *, runs: int = 0) -> Flow[
                 desk.ledger.put(_one_run_more(entry, Stage.AMBIGUOUS))
                 raise Ambiguous(f"{' '.join((Ambiguous.__doc__ or '').split())} ({message})", reference=job.key)
             case Refusal(error):
-                desk.ledger.put(msgspec.structs.replace(entry, stage=Stage.INTENDED))
+                desk.ledger.put(entry)
                 error.reference = job.key
                 raise error
             case NotTaken(message, limited, retry_after):
-                desk.ledger.put(msgspec.structs.replace(entry, stage=Stage.INTENDED))
+                desk.ledger.put(entry)
                 delay = retry_delay(attempt, desk.random(), retry_after)
                 if delay is None:
                     raise (RateLimited if limited else Unreachable)(message, reference=job.key)
                 desk.observer(Waiting(job.key, message, delay))
                 yield from pause(delay)
                 attempt += 1
+
+
+def _intent(job: Job, known: Entry | None, runs: int) -> Entry:
+    before = known.total_runs if known else 0
+    return Entry(
+        key=job.key,
+        content_key=job.content_key,
+        name=job.name,
+        stage=Stage.INTENDED,
+        idempotency_key=f"{job.key[:32]}-{before + 1}",
+        runs=runs,
+        total_runs=before,
+        ttl_s=job.policy.ttl_s,
+        execution_ms=known.execution_ms if known else 0,
+    )
 
 
 def _body(job: Job, entry: Entry) -> bytes:

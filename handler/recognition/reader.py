@@ -21,6 +21,10 @@ SHORTER = 0.9
 """A second answer below this share of the first's length is no improvement on it."""
 
 
+NOT_ASKED_FOR = Reading("", RegionStatus.SKIPPED, reason=Reason.FIGURE_NOT_READ, message="figures were not asked for")
+NOT_CUT_OUT = Reading("", RegionStatus.FAILED, reason=Reason.CROP_FAILED, message="the region could not be cut out")
+
+
 @dataclass(frozen=True, slots=True)
 class ReadingPolicy:
     """How regions are read."""
@@ -68,13 +72,9 @@ class Reader:
         """
         task = task_of(region, read_figures=read_figures)
         if task is None:
-            return Reading(
-                "", RegionStatus.SKIPPED, reason=Reason.FIGURE_NOT_READ, message="figures were not asked for"
-            )
+            return NOT_ASKED_FOR
         if not cut.crops:
-            return Reading(
-                "", RegionStatus.FAILED, reason=Reason.CROP_FAILED, message="the region could not be cut out"
-            )
+            return NOT_CUT_OUT
         most = self._policy.ceiling if ceiling is None else ceiling
         asked = Asked(region, task, cut.ink, cut.contrast, suspected)
         reading = await self._read_cut(cut, asked, most, self._policy.repetition_penalty)
