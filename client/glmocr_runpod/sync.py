@@ -69,10 +69,13 @@ class Runner:
         self._transport = transport
         self._clock = clock
         self._stop = threading.Event()
+        self._inner: set[Runner] = set()
 
     def stop(self) -> None:
         """End all flows at their next pause or request."""
         self._stop.set()
+        for inner in list(self._inner):
+            inner.stop()
 
     def run(self, flow: Flow[T]) -> T:
         """What the flow returns; raises what it raises."""
@@ -125,15 +128,22 @@ class Runner:
             raise Closed
 
     def _together(self, flows: Sequence[Flow[Any]], at_once: int) -> list[Any]:
+        """Side by side. What ends one of them otherwise than by a `ClientError` ends these, and no other call's."""
+        inner = Runner(self._transport, self._clock)
+        self._inner.add(inner)
+        if self._stop.is_set():
+            inner.stop()
         with ThreadPoolExecutor(max_workers=max(1, min(at_once, len(flows)))) as pool:
-            futures = [pool.submit(self._settle, flow) for flow in flows]
+            futures = [pool.submit(inner._settle, flow) for flow in flows]
             try:
                 return [future.result() for future in futures]
             except BaseException:
                 # A Ctrl-C reaches this thread only; the others must neither sleep on nor begin anything.
-                self.stop()
+                inner.stop()
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
+            finally:
+                self._inner.discard(inner)
 
     def _settle(self, flow: Flow[Any]) -> Any:
         try:

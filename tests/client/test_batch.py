@@ -1,12 +1,14 @@
 """Many files: each settled once, whatever interrupts; the manifest and the report say what became of them."""
 
 import csv
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from glmocr_runpod import Client
 from glmocr_runpod.batch import MANIFEST, BatchItem, stems
-from glmocr_runpod.errors import ConfigError, Denied, OutputError
+from glmocr_runpod.errors import Closed, ConfigError, Denied, OutputError
 from glmocr_runpod.report import write_report
 
 from emulator.faults import Fault, FaultKind
@@ -89,6 +91,30 @@ def test_what_cannot_be_written_ends_the_batch_and_stays_paid(rig: Rig, files: l
         (out / "a.md").rmdir()
         client.parse_many(files[:1], out)
     assert len(rig.jobs()) == 1
+
+
+def test_a_batch_that_is_broken_off_leaves_the_client_usable(rig: Rig, files: list[Path], tmp_path: Path) -> None:
+    def broken(item: BatchItem) -> None:
+        raise KeyboardInterrupt if item.ok else ValueError
+
+    with Client(config=rig.config) as client, rig.worker(mostly):
+        with pytest.raises((KeyboardInterrupt, ValueError)):
+            client.parse_many(files, tmp_path / "out", done=broken)
+        assert client.parse(files[0]).pages
+        assert len(client.parse_many(files, tmp_path / "out")) == len(files)
+    assert len(rig.jobs()) == 4
+
+
+def test_closing_ends_what_runs_side_by_side(rig: Rig, files: list[Path], tmp_path: Path) -> None:
+    client = Client(config=rig.config)
+    with ThreadPoolExecutor(1) as pool:
+        batch = pool.submit(client.parse_many, files[:1], tmp_path / "out")
+        while not rig.jobs():
+            time.sleep(0.02)
+        client.stop()
+        with pytest.raises(Closed):
+            batch.result(10)
+    client.close()
 
 
 def test_an_error_of_all_ends_the_batch(rig: Rig, files: list[Path], tmp_path: Path) -> None:
