@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Self
 
 import aiohttp
+from yarl import URL
 
 from handler.engine.api import (
     EngineBusy,
@@ -72,6 +73,7 @@ class HttpEngine:
         alive: Callable[[], bool] | None = None,
     ) -> None:
         self.url = url.rstrip("/")
+        self._completions = URL(f"{self.url}/v1/chat/completions")
         self._model = model
         self._headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._deadlines = deadlines or Deadlines()
@@ -130,7 +132,7 @@ class HttpEngine:
         body = Body(request_body(request, self._model, ask_meta=ask_meta), self._deadlines.send)
         asked = time.monotonic()
         try:
-            async with self._open().post(f"{self.url}/v1/chat/completions", data=body) as response:
+            async with self._open().post(self._completions, data=body) as response:
                 raw = await response.read()
                 status = response.status
         except (TimeoutError, aiohttp.ServerTimeoutError) as error:
@@ -180,6 +182,7 @@ class HttpEngine:
                 connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE_CONNECTION_S),
                 timeout=aiohttp.ClientTimeout(total=d.total, sock_connect=d.connect, sock_read=d.first_byte),
                 headers=self._headers,
+                cookie_jar=aiohttp.DummyCookieJar(),
             )
             self._loop = loop
         return self._session

@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import json
+from functools import lru_cache
 from http import HTTPStatus
 from typing import Any
 
@@ -49,16 +50,24 @@ def request_body(request: EngineRequest, model: str, *, ask_meta: bool = False) 
 
     `ask_meta`: SGLang shall tell how the answer came about, its retractions among it; other servers know no such field.
     """
-    options: dict[str, Any] = {"model": model, "max_tokens": request.max_tokens, "temperature": 0.0}
+    head, tail = _around_picture(model, request.prompt, request.max_tokens, request.repetition_penalty, ask_meta)
+    return head, base64.b64encode(request.jpeg), tail
+
+
+@lru_cache(maxsize=1024)
+def _around_picture(
+    model: str, prompt: str, max_tokens: int, penalty: float | None, ask_meta: bool
+) -> tuple[bytes, bytes]:
+    """What stands before and after the picture; it differs between few regions."""
+    options: dict[str, Any] = {"model": model, "max_tokens": max_tokens, "temperature": 0.0}
     if ask_meta:
         options["return_meta_info"] = True
-    if request.repetition_penalty is not None:
-        options["repetition_penalty"] = request.repetition_penalty
+    if penalty is not None:
+        options["repetition_penalty"] = penalty
     picture = {"type": "image_url", "image_url": {"url": PICTURE_PREFIX + PICTURE}}
-    question = {"type": "text", "text": request.prompt}
-    options["messages"] = [{"role": "user", "content": [picture, question]}]
+    options["messages"] = [{"role": "user", "content": [picture, {"type": "text", "text": prompt}]}]
     head, _, tail = json.dumps(options).partition(PICTURE)
-    return head.encode(), base64.b64encode(request.jpeg), tail.encode()
+    return head.encode(), tail.encode()
 
 
 def model_loaded(body: bytes) -> bool:

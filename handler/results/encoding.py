@@ -11,6 +11,8 @@ import json
 import math
 from dataclasses import dataclass
 
+from pydantic_core import PydanticSerializationError, to_json
+
 from handler.schema import JobOutput, JsonValue
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
@@ -40,10 +42,13 @@ class Encoded:
 
 def encode(output: JobOutput) -> Encoded:
     """Valid UTF-8 JSON, whatever the engine said: lone surrogates become U+FFFD, NaN and infinity null."""
-    value = clean(output.model_dump(mode="python"))
-    assert isinstance(value, dict)
-    data = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
-    return Encoded(value, data)
+    try:
+        data = to_json(output, inf_nan_mode="null")
+    except (
+        PydanticSerializationError
+    ):  # a lone surrogate; looking for them in every result would cost more than the rest
+        data = to_json(clean(output.model_dump(mode="python")))
+    return Encoded(json.loads(data), data)
 
 
 def wire_size(value: JsonValue) -> int:
