@@ -145,6 +145,7 @@ class _Reading:
     history: History
     meter: ProgressMeter
     stages: Stages
+    _in_order: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def read(self, numbers: Sequence[int], in_flight: int) -> list[PageOutcome]:
         """The outcome of each page, in the order of `numbers`. However it ends, the attempt is closed."""
@@ -187,7 +188,8 @@ class _Reading:
 
     async def _read_page(self, number: int, care: Care) -> PageOutcome:
         async with self.company.reading(care):
-            await self.checkpoint.begin(number, care)
+            async with self._in_order:  # what begins first is drawn first
+                await self.checkpoint.begin(number, care)
             read = self.pages.read(self.document, number, self.options, self.stages)
             [answer] = await asyncio.gather(read, return_exceptions=True)
             outcome = answer if isinstance(answer, PageOutcome) else _failure(number, answer)

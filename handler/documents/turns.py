@@ -1,7 +1,8 @@
 """In which order the render processes serve: the page that is nearest to being sent goes first.
 
 The processes' own queue is first in, first out. Filled freely, it would draw every page in flight before it cut the
-first one; so it only gets what it needs to stay busy, and the rest waits here. Documents take turns: the first page of
+first one; so it only gets what it needs to stay busy, and the rest waits here. A drawing is handed over only when a
+process is free for it: it would stand in the way of the next page to be cut. Documents take turns: the first page of
 one that is new goes before the next pages of all others, so that a short document does not wait for long ones.
 """
 
@@ -26,14 +27,16 @@ class Rank(IntEnum):
 
 
 class Turns:
-    """At most `places` blocks run at once; a free place goes to the lowest rank, then to the earliest round.
+    """At most `places` blocks run at once, `drawings` of them drawing; a free place goes to the lowest rank, then to
+    the earliest round.
 
     Every block of an owner belongs to a later round than the one before; blocks without owner, and those of one round,
     go by their wait.
     """
 
-    def __init__(self, places: int) -> None:
+    def __init__(self, places: int, drawings: int) -> None:
         self._free = places
+        self._free_to_draw = drawings
         self._numbers = count()
         self._waiting: list[tuple[Rank, int, int, asyncio.Future[None]]] = []
         self._round = 0
@@ -51,13 +54,18 @@ class Turns:
         finally:
             if not turn.cancelled():
                 self._free += 1
+                self._free_to_draw += rank is Rank.DRAW
                 self._serve()
 
     def _serve(self) -> None:
         while self._free and self._waiting:
-            _, of_round, _, turn = heappop(self._waiting)
+            rank, of_round, _, turn = self._waiting[0]
+            if rank is Rank.DRAW and not self._free_to_draw and not turn.cancelled():
+                return
+            heappop(self._waiting)
             if not turn.cancelled():
                 self._free -= 1
+                self._free_to_draw -= rank is Rank.DRAW
                 self._round = max(self._round, of_round)
                 turn.set_result(None)
 
