@@ -1,5 +1,7 @@
 """An engine whose answers are a script or a function."""
 
+import asyncio
+import random
 from collections.abc import Callable
 
 from handler.engine.api import EngineFacts, EngineFailure, EngineLoad, EngineName, EngineReply, EngineRequest
@@ -11,14 +13,23 @@ Said = EngineReply | EngineFailure
 class FakeEngine:
     """Answers each request with what `answer` gives for it, and remembers the requests."""
 
-    def __init__(self, answer: Callable[[EngineRequest], Said], *, context: int | None = 32768) -> None:
+    def __init__(
+        self,
+        answer: Callable[[EngineRequest], Said],
+        *,
+        context: int | None = 32768,
+        mood: random.Random | None = None,
+    ) -> None:
         self.facts = EngineFacts(EngineName.EXTERNAL, context_length=context, slots=8)
         self.requests: list[EngineRequest] = []
         self.is_alive = True
         self._answer = answer
+        self._mood = mood
 
     async def complete(self, request: EngineRequest) -> EngineReply:
         self.requests.append(request)
+        for _ in range(self._mood.randrange(20) if self._mood else 0):
+            await asyncio.sleep(0)
         said = self._answer(request)
         if isinstance(said, EngineFailure):
             raise said

@@ -22,14 +22,20 @@ from tests.fakes.world import World, WorldDetector, WorldRenderer
 PDF = base64.b64encode(b"%PDF-1.7\nonly its first bytes are looked at").decode()
 
 
-async def read(world: World, **options: Any) -> JobOutput:
-    engine, clock, slots = world.engine(), Clock(), RegionSlots(8)
-    asker = Asker(engine, slots, Patience(deadline_s=3), clock=clock, sleep=clock.sleep)
+async def read(
+    world: World, *, settings: Settings | None = None, at_once: int = 8, patience_s: float = 3, **options: Any
+) -> JobOutput:
+    """`at_once`: regions in the engine."""
+    engine, clock, slots = world.engine(), Clock(), RegionSlots(fixed=at_once)
+    asker = Asker(engine, slots, Patience(deadline_s=patience_s), clock=clock, sleep=clock.sleep)
     layout = LayoutRunner(WorldDetector(world))
     reader = Reader(engine, ReadingPolicy(ceiling=4096), slots, asker=asker)
     pages = PageReader(WorldRenderer(world), layout, reader, PageBudget(50_000_000))
     documents = DocumentReader(
-        pages, Checkpoints(None, "test"), Settings(), ProducedBy(worker="0", engine="fake", layout="planned")
+        pages,
+        Checkpoints(None, "test"),
+        settings or Settings(),
+        ProducedBy(worker="0", engine="fake", layout="planned"),
     )
     job = JobInput(file_base64=PDF, **options)
     try:

@@ -5,6 +5,7 @@ for. The engine says for each region the beginning of one fixed text, as far as 
 """
 
 import json
+import random
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -97,9 +98,11 @@ class World:
     """Answers after which the engine is gone."""
     held: set[str] = field(default_factory=set)
     """Handles of pages that were rendered and not released."""
+    mood: random.Random | None = None
+    """Decides how long the engine takes for each answer; at once without it."""
 
     def engine(self) -> FakeEngine:
-        return FakeEngine(self._answer)
+        return FakeEngine(self._answer, mood=self.mood)
 
     def _answer(self, request: EngineRequest) -> Said:
         if self.dies_after is not None and sum(map(len, self.said.values())) >= self.dies_after:

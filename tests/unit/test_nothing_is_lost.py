@@ -1,6 +1,7 @@
 """The promise: whatever fails, every page and region has its entry, and what the engine said is in it."""
 
 import os
+import random
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,6 +11,7 @@ from handler.geometry import PixelBox, page_box
 from handler.page_outcome import BLANK_INK
 from handler.recognition.verdict import INK_FLOOR
 from handler.schema import DocumentStatus, Label, PageResult, PageStatus, Reason, RegionResult, RegionStatus
+from handler.settings import Settings
 from tests.fakes.reading import read_all
 from tests.fakes.world import (
     HEIGHT,
@@ -132,6 +134,24 @@ def test_the_document_is_complete_only_if_nothing_was_lost(world: World) -> None
         assert output.degraded.count
         assert output.markdown is not None
         assert "<!--" in output.markdown
+
+
+@given(worlds, st.integers(1, 9), st.integers(1, 9), st.integers(0, 1000))
+@thoroughly
+def test_the_output_is_the_same_whatever_is_read_at_once(
+    world: World, pages_at_once: int, regions_at_once: int, seed: int
+) -> None:
+    def outcome(pages: int, regions: int, mood: int) -> dict[str, object]:
+        own = World(world.pages, mood=random.Random(mood))
+        settings = Settings(glmocr_pipeline_max_workers=pages)
+        output = read_all(own, settings=settings, at_once=regions, patience_s=1000)
+        # How often a busy engine is asked depends on its mood, not on us; what came of it may not.
+        for page in (values := output.model_dump(exclude={"usage", "debug"}))["pages"]:
+            for region in page["regions"]:
+                del region["requests"]
+        return values
+
+    assert outcome(pages_at_once, regions_at_once, seed) == outcome(1, 1, 0)
 
 
 def expected_regions(plan: PlannedPage) -> int:
