@@ -218,7 +218,9 @@ class AsyncRunner:
             headers["Authorization"] = self._authorisation
         whole = request.path.startswith(("http://", "https://"))
         address = request.path if whole else f"{self._base_url}/{request.path}"
-        timeout = aiohttp.ClientTimeout(total=request.deadline_s, sock_connect=min(CONNECT_S, request.deadline_s))
+        timeout = aiohttp.ClientTimeout(
+            total=request.deadline_s, sock_connect=min(CONNECT_S, request.deadline_s), sock_read=request.silence_s
+        )
         try:
             async with session.request(
                 request.method, address, data=request.body, headers=headers, timeout=timeout, allow_redirects=False

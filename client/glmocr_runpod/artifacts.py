@@ -6,7 +6,7 @@ from functools import partial
 import msgspec
 
 from glmocr_runpod.contract import Delivery, JsonObject
-from glmocr_runpod.delivery import ResultStore, download
+from glmocr_runpod.delivery import ResultStore, fetch_left
 from glmocr_runpod.desk import Desk, patiently
 from glmocr_runpod.effects import Flow, call
 from glmocr_runpod.errors import ClientError
@@ -38,8 +38,6 @@ def complete(desk: Desk, key: str, data: bytes) -> Flow[bytes]:
 
 def _fetched(artifact: JsonObject, store: ResultStore | None) -> Flow[bytes | None]:
     """The file an artifact points to; None where it is not, or not the same. Raises `Unreachable` for now."""
-    content = (yield from download(artifact["url"])) if artifact.get("url") else None
-    key = artifact.get("key")
-    if content is None and key and store is not None:
-        content = yield from call(lambda: store.fetch(Delivery.S3, key) or store.fetch(Delivery.VOLUME, key))
+    places = (Delivery.S3, Delivery.VOLUME)
+    content = yield from fetch_left(places, artifact.get("url"), artifact.get("key"), artifact["size"], store)
     return content if content is not None and sha256(content) == artifact.get("sha256") else None

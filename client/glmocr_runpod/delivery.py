@@ -3,6 +3,8 @@
 import base64
 import binascii
 import zlib
+from collections.abc import Sequence
+from functools import partial
 from typing import Any, Protocol
 
 import msgspec
@@ -11,7 +13,7 @@ from glmocr_runpod.contract import Delivery, Envelope, JobOutput
 from glmocr_runpod.effects import Flow, Method, NoAnswer, Request, call, send
 from glmocr_runpod.errors import Undelivered, Unreachable
 from glmocr_runpod.identity import sha256
-from glmocr_runpod.protocol import TRANSIENT
+from glmocr_runpod.protocol import TRANSIENT, deadline_s
 
 RESULT_LIMIT = 2 * 1024 * 1024 * 1024
 """Bytes of one result, unpacked."""
@@ -48,24 +50,44 @@ def read_result(data: bytes) -> JobOutput:
 def _open(envelope: Envelope, store: ResultStore | None) -> Flow[bytes]:
     if envelope.delivery is Delivery.GZIP:
         return _unpacked(envelope)
-    if envelope.url:
-        data = yield from download(envelope.url)
-        if data is not None:
-            return data
-    if envelope.key and store is not None:
-        key = envelope.key
-        stored = yield from call(lambda: store.fetch(envelope.delivery, key))
-        if stored is not None:
-            return stored
+    found = yield from fetch_left((envelope.delivery,), envelope.url, envelope.key, envelope.size, store)
+    if found is not None:
+        return found
     raise Undelivered(
         f"the result lies on the {envelope.delivery} under {envelope.key}, where this client cannot fetch it: "
         "configure the storage (see docs/client.md) and call again"
     )
 
 
-def download(url: str) -> Flow[bytes | None]:
-    """What lies at a presigned address, or None. Raises `Unreachable` for now."""
-    outcome = yield from send(Request(Method.GET, url, deadline_s=600.0, authorised=False))
+def fetch_left(
+    places: Sequence[Delivery], url: str | None, key: str | None, size: int, store: ResultStore | None
+) -> Flow[bytes | None]:
+    """What the worker left at `url`, else in one of `places` under `key`; None where it is not.
+
+    Raises `Unreachable` for now.
+    """
+    away: Unreachable | None = None
+    if url:
+        try:
+            content = yield from _download(url, size)
+        except Unreachable as error:
+            away = error
+        else:
+            if content is not None:
+                return content
+    if key and store is not None:
+        for place in places:
+            content = yield from call(partial(store.fetch, place, key))
+            if content is not None:
+                return content
+    if away is not None:
+        raise away
+    return None
+
+
+def _download(url: str, size: int) -> Flow[bytes | None]:
+    request = Request(Method.GET, url, deadline_s=deadline_s(size), authorised=False, largest_answer=RESULT_LIMIT)
+    outcome = yield from send(request)
     if isinstance(outcome, NoAnswer) or outcome.status in TRANSIENT:
         raise Unreachable("the storage that holds the result does not answer")
     return outcome.body if outcome.status == 200 else None

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias, TypeVar
 from glmocr_runpod.errors import ClientError
 
 T = TypeVar("T")
+SILENCE_S = 60.0
 
 
 class Method(StrEnum):
@@ -34,6 +35,13 @@ class Request:
     fresh: bool = False
     """On a connection of its own: a kept-alive one that died would leave us guessing whether the bytes went out."""
     authorised: bool = True
+    largest_answer: int = 64 * 1024 * 1024
+    """Bytes. The platform delivers 20 MB at most; a larger answer is not one of its."""
+
+    @property
+    def silence_s(self) -> float:
+        """Seconds without a byte after which nothing more is expected. A submission is answered when it is answered."""
+        return min(SILENCE_S, self.deadline_s) if self.method is Method.GET else self.deadline_s
 
 
 @dataclass(frozen=True, slots=True)

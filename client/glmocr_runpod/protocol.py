@@ -14,8 +14,10 @@ from glmocr_runpod.errors import ClientError, Denied, Rejected, Unreachable
 
 RUN_BODY_LIMIT = 10_000_000
 """Bytes of a `/run` request, as the platform documents 10 MB."""
-UPLOAD_BYTES_PER_S = 50_000
-"""The slowest line a submission's deadline allows for."""
+SLOWEST_BYTES_PER_S = 50_000
+"""The slowest line that deadlines allow for."""
+RESULT_BYTES = 12_000_000
+"""A result that the platform delivers is smaller."""
 TRANSIENT = frozenset({502, 503, 504})
 TOO_MANY_REQUESTS = 429
 MESSAGE_LIMIT = 500
@@ -119,15 +121,19 @@ def inline(data: bytes) -> JsonObject:
     return {"file_base64": base64.b64encode(data).decode()}
 
 
+def deadline_s(size: int) -> float:
+    """Seconds that `size` bytes may take on their way."""
+    return 60.0 + size / SLOWEST_BYTES_PER_S
+
+
 def run_request(body: bytes) -> Request:
     """Submit a job."""
-    deadline = 60.0 + len(body) / UPLOAD_BYTES_PER_S
-    return Request(Method.POST, "run", body, deadline_s=deadline, fresh=True)
+    return Request(Method.POST, "run", body, deadline_s=deadline_s(len(body)), fresh=True)
 
 
 def status_request(job_id: str) -> Request:
     """Ask about a job. The answer may carry the whole result."""
-    return Request(Method.GET, f"status/{job_id}", deadline_s=120.0)
+    return Request(Method.GET, f"status/{job_id}", deadline_s=deadline_s(RESULT_BYTES))
 
 
 def cancel_request(job_id: str) -> Request:

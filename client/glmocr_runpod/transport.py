@@ -19,8 +19,6 @@ from glmocr_runpod.effects import Break, NoAnswer, Outcome, Request, Response
 
 CONNECT_S = 10.0
 CHUNK_BYTES = 1 << 16
-ANSWER_LIMIT = 64 * 1024 * 1024
-"""The platform delivers 20 MB at most; a larger answer is not one of its."""
 
 
 @dataclass(slots=True)
@@ -142,7 +140,7 @@ class RequestsTransport:
             self._address(request.path),
             data=request.body,
             headers=headers,
-            timeout=(min(CONNECT_S, request.deadline_s), request.deadline_s),
+            timeout=(min(CONNECT_S, request.deadline_s), request.silence_s),
             allow_redirects=False,
             stream=True,
         )
@@ -150,8 +148,8 @@ class RequestsTransport:
             body = bytearray()
             for chunk in answer.iter_content(CHUNK_BYTES):
                 body += chunk
-                if len(body) > ANSWER_LIMIT:
-                    return NoAnswer(Break.BROKEN, f"the answer is over {ANSWER_LIMIT} bytes")
+                if len(body) > request.largest_answer:
+                    return NoAnswer(Break.BROKEN, f"the answer is over {request.largest_answer} bytes")
         return Response(
             answer.status_code, bytes(body), {name.lower(): value for name, value in answer.headers.items()}
         )

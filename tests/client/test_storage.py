@@ -96,16 +96,22 @@ class Worker:
         where = {"Bucket": "volume-1" if self.delivery == "volume" else "papers", "Key": key}
         self.bucket.put_object(Body=data + b" " if self.spoil else data, **where)
         url = self.bucket.generate_presigned_url("get_object", Params=where) if self.sign else None
-        return {
-            "schema_version": "1",
-            "delivery": self.delivery,
-            "key": key,
-            "url": url,
-            "size": len(data),
-            "sha256": hashlib.sha256(data).hexdigest(),
-            "status": output["status"],
-            "counts": output["counts"],
-        }
+        return envelope(output, data, delivery=self.delivery, key=key, url=url)
+
+
+def envelope(
+    output: dict[str, Any], data: bytes, *, delivery: str = "s3", key: str | None = None, url: str | None = None
+) -> dict[str, Any]:
+    return {
+        "schema_version": "1",
+        "delivery": delivery,
+        "key": key,
+        "url": url,
+        "size": len(data),
+        "sha256": hashlib.sha256(data).hexdigest(),
+        "status": output["status"],
+        "counts": output["counts"],
+    }
 
 
 @pytest.mark.parametrize(("configure", "source"), [(with_bucket, "s3_uri"), (with_volume, "volume_path")])
@@ -187,6 +193,30 @@ def test_figures_left_in_storage_come_along(rig: Rig, s3: str, bucket: Any, tmp_
     document.save(tmp_path / "out")
     assert (tmp_path / "out" / "a.figures" / "1.jpg").read_bytes() == b"jpeg"
     assert [artifact.key for artifact in document.absent] == ["glmocr/none"]
+
+
+def test_a_large_result_comes_from_its_address(rig: Rig, s3: str, bucket: Any) -> None:
+    async def answer(job: Job) -> dict[str, Any]:
+        output = result_for(job.input)
+        output["debug"] = {"log": ["x" * 70_000_000]}
+        data = json.dumps(output).encode()
+        bucket.put_object(Bucket="papers", Key="big", Body=data)
+        url = bucket.generate_presigned_url("get_object", Params={"Bucket": "papers", "Key": "big"})
+        return {"output": envelope(output, data, url=url, key="big")}
+
+    with Client(config=rig.config) as client, rig.worker(answer):
+        assert client.parse(b"%PDF-1.7", name="a.pdf").pages
+
+
+def test_a_result_whose_address_does_not_answer_comes_by_its_key(rig: Rig, s3: str, bucket: Any) -> None:
+    async def answer(job: Job) -> dict[str, Any]:
+        output = result_for(job.input)
+        data = json.dumps(output).encode()
+        bucket.put_object(Bucket="papers", Key="there", Body=data)
+        return {"output": envelope(output, data, url="http://127.0.0.1:9/there", key="there")}
+
+    with Client(config=with_bucket(rig, s3)) as client, rig.worker(answer):
+        assert client.parse(b"%PDF-1.7", name="a.pdf").pages
 
 
 def test_a_refusal_of_the_storage_is_not_repeated(rig: Rig, s3: str, bucket: Any) -> None:
