@@ -64,8 +64,9 @@ and the links work. Its bytes are in `data`, or at `url` and under `key`; one wi
 is in `degraded`.
 
 **Envelopes.** `gzip`: base64-decode and gunzip `data`. `s3`: GET `url` within the hour, or fetch `key` from the bucket.
-`volume`: read `key` below the mount, or through the volume's S3 interface. Then compare `size` and `sha256`. With a
-volume, every result that is not `failed` also lies under `glmocr/results/CONTENT_KEY/result.json` there.
+`volume`: read `key` below the mount, or through the volume's S3 interface. Then compare `size` and `sha256`. Where
+there is a volume, else a bucket, every result that is not `failed` also lies under
+`glmocr/results/CONTENT_KEY/result.json` there.
 
 **Content key.** sha256, in hex, over three lines joined by a newline: the document's own sha256 in hex (of its bytes
 after unpacking); the options {options} with defaults filled in,

@@ -1,9 +1,10 @@
 """How a result leaves: the first way that fits what the platform accepts and what the caller asked for.
 
-inline -> gzip -> bucket -> volume -> `result_too_large`. With a volume the result is also left there before it is
-posted, for callers who come after the platform has forgotten it.
+inline -> gzip -> bucket -> volume -> `result_too_large`. With a volume, else with a bucket, the result is also left
+there before it is posted, for callers who come after the platform has forgotten it.
 """
 
+import asyncio
 import base64
 import hashlib
 import logging
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from handler.errors import InputError, ResultTooLarge, StorageUnavailable
 from handler.page_outcome import Figure
 from handler.results.encoding import Encoded, encode, wire_size
-from handler.results.storage import Storage
+from handler.results.storage import Storage, Stored
 from handler.schema import (
     DEGRADED_ITEMS_LIMIT,
     Artifact,
@@ -36,6 +37,8 @@ the handler has returned, and the caller sees COMPLETED without output."""
 INLINE_FIGURES_LIMIT = 4_000_000
 """Bytes of figures, base64, that may travel inside a result."""
 JSON = "application/json"
+LEAVE_S = 20.0
+"""How long a job waits for a copy of its result to be left, seconds: every one of them is paid for."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,7 @@ class Deliverer:
         """The value to return to the platform. Raises `ResultTooLarge` or `StorageUnavailable`."""
         output = await self._with_artifacts(output, figures, transport)
         encoded = encode(output)
-        await self._leave_on_volume(output, encoded)
+        left = await self._leave(output, encoded)
         if transport in (Transport.AUTO, Transport.INLINE):
             fitting = self._inline(output, encoded)
             if fitting is not None:
@@ -65,7 +68,8 @@ class Deliverer:
             if transport is Transport.INLINE:
                 raise self._too_large(encoded)
         for storage in self._storages(transport):
-            return await self._stored(storage, output, encoded)
+            stored = left.get(storage.delivery) or await storage.put(_result_name(output, encoded), encoded.data, JSON)
+            return _envelope(storage.delivery, output, encoded, key=stored.key, url=stored.url)
         raise self._too_large(encoded)
 
     def _storages(self, transport: Transport) -> list[Storage]:
@@ -79,17 +83,17 @@ class Deliverer:
         envelope = _envelope(Delivery.GZIP, output, encoded, data=encoded.zipped())
         return envelope if wire_size(envelope) <= self.inline_limit else None
 
-    async def _stored(self, storage: Storage, output: JobOutput, encoded: Encoded) -> dict[str, JsonValue]:
-        stored = await storage.put(_result_name(output, encoded), encoded.data, JSON)
-        return _envelope(storage.delivery, output, encoded, key=stored.key, url=stored.url)
-
-    async def _leave_on_volume(self, output: JobOutput, encoded: Encoded) -> None:
-        if self.volume is None or output.document is None or output.status is DocumentStatus.FAILED:
-            return
+    async def _leave(self, output: JobOutput, encoded: Encoded) -> dict[Delivery, Stored]:
+        """Put the result where callers look for it who come too late for the platform. What fails is only logged."""
+        storage = self.volume or self.bucket
+        if storage is None or output.document is None or output.status is DocumentStatus.FAILED:
+            return {}
         try:
-            await self.volume.put(_result_name(output, encoded), encoded.data, JSON)
-        except StorageUnavailable as error:
-            log.warning("result not left on the volume: %s", error.message)
+            async with asyncio.timeout(LEAVE_S):
+                return {storage.delivery: await storage.put(_result_name(output, encoded), encoded.data, JSON)}
+        except (StorageUnavailable, TimeoutError) as error:
+            log.warning("result not left in the storage: %s", error)
+            return {}
 
     async def _with_artifacts(self, output: JobOutput, figures: Sequence[Figure], transport: Transport) -> JobOutput:
         """Figures travel inline while they are few, else they go where results go."""

@@ -46,6 +46,19 @@ class Full:
         raise StorageUnavailable("the volume refused the result: No space left on device")
 
 
+class Shelf:
+    """A bucket that remembers what was put there."""
+
+    delivery = Delivery.S3
+
+    def __init__(self) -> None:
+        self.puts: list[tuple[str, int]] = []
+
+    async def put(self, name: str, data: bytes, media_type: str) -> Stored:
+        self.puts.append((name, len(data)))
+        return Stored(f"glmocr/results/{name}", "https://signed")
+
+
 @pytest.fixture
 def volume(tmp_path: Path) -> VolumeStorage:
     return VolumeStorage(tmp_path / "glmocr" / "results", tmp_path)
@@ -112,6 +125,26 @@ def test_a_transport_that_is_not_set_up_is_refused_before_the_work() -> None:
         Deliverer(None, None).refuse_impossible(Transport.VOLUME)
     with pytest.raises(InputError, match="BUCKET_ENDPOINT_URL"):
         Deliverer(None, None).refuse_impossible(Transport.S3)
+
+
+async def test_a_copy_stays_in_the_bucket_where_there_is_no_volume(volume: VolumeStorage) -> None:
+    bucket = Shelf()
+    value = await Deliverer(None, bucket).deliver(output("hello"), (), Transport.AUTO)
+    assert value["markdown"] == "hello"
+    assert [name for name, _ in bucket.puts] == [f"{KEY}/result.json"]
+    value = await Deliverer(None, bucket).deliver(output("hello"), (), Transport.S3)
+    assert (value["url"], len(bucket.puts)) == ("https://signed", 2)
+    await Deliverer(volume, bucket).deliver(output("hello"), (), Transport.AUTO)
+    assert len(bucket.puts) == 2
+
+
+async def test_a_copy_that_cannot_be_left_delays_nothing_and_a_failure_leaves_none() -> None:
+    value = await Deliverer(None, Full()).deliver(output("hello"), (), Transport.AUTO)
+    assert value["markdown"] == "hello"
+    bucket = Shelf()
+    failed = output("").model_copy(update={"status": DocumentStatus.FAILED})
+    await Deliverer(None, bucket).deliver(failed, (), Transport.AUTO)
+    assert bucket.puts == []
 
 
 async def test_figures_travel_inline_while_they_are_few(volume: VolumeStorage, tmp_path: Path) -> None:
