@@ -15,6 +15,7 @@ from handler.assembly import markdown
 from handler.attempts import Ending
 from handler.checkpoint import Checkpoint, Checkpoints, History
 from handler.company import Care, Company
+from handler.documents.complaints import MESSAGES_LIMIT
 from handler.documents.page import OpenedDocument, StagedDocument
 from handler.errors import EngineUnavailable, TooManyPages, UnsupportedFormat, WorkerError
 from handler.identity import content_key
@@ -75,6 +76,8 @@ class DocumentReader:
                 document = await stage(job, self.settings, Path(folder))
             with stages.measure(Stage.OPEN):
                 opened = await self.pages.renderer.open(document)
+            for warning in opened.warnings[:MESSAGES_LIMIT]:
+                log.warning("while opening the document: %s", warning)
             numbers = self._numbers(job, opened)
             meter.pages_total = len(numbers)
             key = content_key(document.sha256, job)

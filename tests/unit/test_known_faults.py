@@ -9,12 +9,13 @@ from dataclasses import replace
 import pytest
 
 from handler.documents.failures import RenderFailure
+from handler.documents.page import OpenedDocument, StagedDocument
 from handler.errors import EngineUnavailable
 from handler.geometry import PixelBox
 from handler.page_outcome import BLANK_INK
 from handler.schema import DocumentStatus, Label, PageStatus, Reason, RegionOrigin, RegionStatus
 from tests.fakes.reading import read_all
-from tests.fakes.world import Behaviour, PlannedPage, PlannedRegion, World, full_text
+from tests.fakes.world import Behaviour, PlannedPage, PlannedRegion, World, WorldRenderer, full_text
 
 TOP = PlannedRegion(Label.TEXT, PixelBox(0, 0, 400, 100), Behaviour.WELL)
 BELOW = PlannedRegion(Label.TEXT, PixelBox(0, 110, 400, 200), Behaviour.WELL)
@@ -186,6 +187,19 @@ def test_d32_a_page_that_fails_does_not_stop_its_neighbours() -> None:
     output = read_all(World((GOOD, bad, GOOD)))
     assert [page.status for page in output.pages] == [PageStatus.OK, PageStatus.FAILED, PageStatus.OK]
     assert output.status is DocumentStatus.PARTIAL
+
+
+def test_what_was_odd_when_the_file_was_opened_is_in_the_jobs_log(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def repaired(self: WorldRenderer, document: StagedDocument) -> OpenedDocument:
+        return OpenedDocument(1, repaired=True, warnings=("trying to repair broken xref",) * 50)
+
+    monkeypatch.setattr(WorldRenderer, "open", repaired)
+    output = read_all(World((GOOD,)))
+    assert output.document is not None
+    assert output.document.repaired
+    assert 0 < caplog.text.count("trying to repair broken xref") < 10
 
 
 def test_only_the_pages_asked_for_are_read_under_their_own_numbers() -> None:
