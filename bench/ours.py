@@ -21,6 +21,7 @@ from typing import Any
 from bench.conversation import Channel, Done, Task
 from bench.detector import FakeDetector, KnownRegions
 from bench.threads import ThreadClock
+from handler import collector
 from handler.boot import BootReport
 from handler.chain import Chain, open_chain
 from handler.debug import JobLines
@@ -114,6 +115,7 @@ async def serve(chain: Chain, worker: Worker, volume: Path) -> None:
     channel = Channel()
     chain.start_following(on_gone=lambda: None)
     reader = Reader(worker, volume, ThreadClock())
+    collector.settle()
     channel.ready()
     tasks = channel.tasks()
     while (task := await asyncio.to_thread(next, tasks, None)) is not None:

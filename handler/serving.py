@@ -11,6 +11,7 @@ import runpod
 from runpod.http_client import AsyncClientSession
 from runpod.serverless.modules.rp_http import send_result
 
+from handler import collector
 from handler.boot import BootReport
 from handler.bucket import bucket_client
 from handler.chain import Chain
@@ -40,6 +41,7 @@ def serve(settings: Settings, chain: Chain, report: BootReport, lines: JobLines)
         return await worker.handle(event)
 
     config |= {"handler": handle, "concurrency_modifier": loop.concurrency}
+    collector.settle()
     with suppress(asyncio.CancelledError):  # how `Shutdown` leaves the SDK's loops
         runpod.serverless.start(config)
 
