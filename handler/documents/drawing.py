@@ -37,7 +37,8 @@ def open_document(document: StagedDocument, engine: PdfEngine) -> OpenedDocument
             return OpenedDocument(_pdfium(document).page_count, repaired=True)
         opened = _mupdf(document)
     except (*mupdf.FAILURES, *pdfium.FAILURES) as error:
-        raise DocumentUnreadable(f"the PDF cannot be opened: {_without_path(error, document)}") from None
+        why = _without_path(error, document)
+        raise DocumentUnreadable(f"the PDF cannot be opened; if a viewer can, print it to a new PDF ({why})") from None
     if opened.page_count == 0:
         raise DocumentUnreadable("the PDF has no pages")
     return OpenedDocument(opened.page_count, opened.repaired, opened.warnings)

@@ -84,7 +84,14 @@ class S3Storage:
         try:
             return await asyncio.to_thread(call)
         except (BotoCoreError, ClientError) as error:
-            raise StorageUnavailable(f"the bucket refused the result: {type(error).__name__}") from error
+            raise StorageUnavailable(f"the bucket refused the result: {_why(error)}") from error
+
+
+def _why(error: BotoCoreError | ClientError) -> str:
+    """The store's own code where it gave one, such as AccessDenied; never its message, which may quote keys."""
+    if isinstance(error, ClientError):
+        return str(error.response.get("Error", {}).get("Code") or "ClientError")
+    return type(error).__name__
 
 
 def _parts(name: str) -> list[str]:

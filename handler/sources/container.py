@@ -80,10 +80,10 @@ def _check_directory(archive: Path) -> None:
         tail = file.read()
     at = tail.rfind(_END_RECORD)
     if at < 0 or len(tail) - at < _END_RECORD_BYTES:
-        raise ArchiveRefused("the ZIP file is cut short")
+        raise ArchiveRefused("the ZIP file is cut short; upload it again")
     entries, directory_bytes = struct.unpack_from("<HI", tail, at + 10)
     if _ZIP64_LOCATOR in tail[max(0, at - _ZIP64_LOCATOR_BYTES) : at]:
-        raise ArchiveRefused("the ZIP file is of the ZIP64 kind, which one document does not need")
+        raise ArchiveRefused("the ZIP file is of the ZIP64 kind, which is not read; send the document itself")
     if entries > ENTRIES_LIMIT or directory_bytes > DIRECTORY_BYTES_LIMIT:
         raise ArchiveRefused(f"the archive lists {entries} files; it must hold exactly one document")
 
@@ -98,7 +98,7 @@ def _only_member(opened: zipfile.ZipFile) -> zipfile.ZipInfo:
     if member.flag_bits & _ENCRYPTED_FLAG:
         raise ArchiveRefused("the archive is encrypted; `password` opens PDFs, not archives")
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise ArchiveRefused("the archive is compressed by a method other than stored or deflate")
+        raise ArchiveRefused("the method of the archive is neither stored nor deflate; send the document itself")
     return member
 
 
@@ -112,9 +112,9 @@ def _bounded(stream: IO[bytes] | gzip.GzipFile, packed: int) -> Iterator[bytes]:
     while chunk := stream.read(CHUNK_BYTES):
         unpacked += len(chunk)
         if unpacked > RATIO_FREE_BYTES and unpacked > packed * RATIO_LIMIT:
-            raise ArchiveRefused(f"the archive unpacks to more than {RATIO_LIMIT} times its size")
+            raise ArchiveRefused(f"the archive unpacks to over {RATIO_LIMIT} times its size; send the document itself")
         yield chunk
 
 
 def _damaged(error: Exception) -> ArchiveRefused:
-    return ArchiveRefused(f"the archive is damaged: {type(error).__name__}")
+    return ArchiveRefused(f"the archive is damaged ({type(error).__name__}); make it anew, or send the document itself")

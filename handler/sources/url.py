@@ -93,7 +93,8 @@ async def _save(response: aiohttp.ClientResponse, path: Path, limit: int) -> Non
     if response.status >= 500 or response.status in _RETRYABLE:
         raise SourceUnavailable(f"the address answered {response.status}")
     if response.status != 200:
-        raise SourceNotFound(f"the address answered {response.status}")
+        advice = "; the worker brings no credentials, give a presigned address" if response.status in (401, 403) else ""
+        raise SourceNotFound(f"the address answered {response.status}{advice}")
     if (response.content_length or 0) > limit:
         raise too_large(limit)
     written = 0
