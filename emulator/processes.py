@@ -4,11 +4,14 @@ import asyncio
 import contextlib
 import os
 import signal
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
+
+TETHER = Path(__file__).with_name("tether.py")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +39,14 @@ class WorkerProcess:
 
     @classmethod
     async def start(cls, command: WorkerCommand, worker_id: str, env: Mapping[str, str]) -> "WorkerProcess":
-        """Start in a session of its own."""
+        """Start in a session of its own, which ends when this process is killed."""
         if command.log_dir:
             command.log_dir.mkdir(parents=True, exist_ok=True)
         log = command.log_dir / f"{worker_id}.log" if command.log_dir else None
         with contextlib.ExitStack() as stack:
             output = stack.enter_context(log.open("ab")) if log else None
             process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-I", "-S", str(TETHER), str(os.getpid())),
                 *command.argv,
                 env={**os.environ, **command.env, **env},
                 cwd=command.cwd,

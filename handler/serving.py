@@ -1,6 +1,7 @@
 """Serving: the worker put together, and RunPod's loop around it. The boot imports this while the engine starts."""
 
 import asyncio
+import os
 import signal
 from collections.abc import Mapping
 from contextlib import suppress
@@ -11,7 +12,6 @@ import runpod
 from runpod.http_client import AsyncClientSession
 from runpod.serverless.modules.rp_http import send_result
 
-from handler import collector
 from handler.boot import BootReport
 from handler.bucket import bucket_client
 from handler.chain import Chain
@@ -23,6 +23,7 @@ from handler.results.storage import S3Storage, VolumeStorage
 from handler.schema import Progress
 from handler.settings import Settings
 from handler.shutdown import Shutdown
+from handler.supervisor import die_with_parent
 from handler.volume import Housekeeper, mounted
 from handler.worker import Worker
 
@@ -41,7 +42,8 @@ def serve(settings: Settings, chain: Chain, report: BootReport, lines: JobLines)
         return await worker.handle(event)
 
     config |= {"handler": handle, "concurrency_modifier": loop.concurrency}
-    collector.settle()
+    # The SDK's heartbeat is a forked child: it would tell the platform of a killed worker that it is alive.
+    os.register_at_fork(after_in_child=die_with_parent)
     with suppress(asyncio.CancelledError):  # how `Shutdown` leaves the SDK's loops
         runpod.serverless.start(config)
 

@@ -3,9 +3,7 @@
 The functions import their parts when called: the worker sends them by name and never loads a PDF engine itself.
 """
 
-import ctypes
 import resource
-import signal
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,6 +12,7 @@ from handler.documents.page import Coverage, Cut, CutRequest, OpenedDocument, Pa
 from handler.documents.work import Drawn, PageJob, PdfEngine
 from handler.geometry import PixelBox
 from handler.schema import Label
+from handler.supervisor import die_with_parent
 
 PRELOADED = (
     "pebble",
@@ -24,7 +23,6 @@ PRELOADED = (
 )
 """Imported once in the fork server; every render process starts with them in place."""
 
-_PR_SET_PDEATHSIG = 1
 _PAGE_BYTES = resource.getpagesize()
 
 
@@ -37,7 +35,7 @@ def set_up(memory_bytes: int) -> None:
 
     cv2.setNumThreads(1)
     warnings.simplefilter("ignore")
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    die_with_parent()
     mapped = int(Path("/proc/self/statm").read_text().split()[0]) * _PAGE_BYTES
     resource.setrlimit(resource.RLIMIT_AS, (mapped + memory_bytes, mapped + memory_bytes))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

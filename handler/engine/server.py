@@ -22,7 +22,7 @@ TAIL_LINES = 400
 LINE_LIMIT = 8192
 """Bytes of one log line; a longer one is cut into several."""
 POLL_S = 0.05
-SUPERVISOR = Path(__file__).with_name("supervisor.py")
+SUPERVISOR = Path(__file__).parents[1] / "supervisor.py"
 SUPERVISOR_MARGIN_S = 8.0
 """What the supervisor may take beyond the grace period before it is killed itself."""
 LOOPBACK = "127.0.0.1"

@@ -4,12 +4,10 @@ Only the manifest's files at the pinned revision are fetched. The hub library do
 locks are not used, because they are not to be trusted on network file systems.
 """
 
-import ctypes
 import io
 import logging
 import multiprocessing
 import shutil
-import signal
 import time
 import uuid
 from concurrent.futures import ProcessPoolExecutor
@@ -21,10 +19,10 @@ from handler.logs import LogLevel, configure
 from handler.models.lease import LIFETIME_S, Lease, hold
 from handler.models.manifest import ModelEntry, ModelFile
 from handler.models.verify import Verdict, check, check_file, find_problems, write_marker
+from handler.supervisor import die_with_parent
 
 logger = logging.getLogger(__name__)
 
-PR_SET_PDEATHSIG = 1
 REPORT_S = 10.0
 ASIDE = ".bad-"
 """How the directory is called that a whole one is about to replace."""
@@ -141,7 +139,7 @@ def obtain(entry: ModelEntry, destination: Path, *, lifetime_s: int = LIFETIME_S
 
 
 def _become_child() -> None:
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    die_with_parent()
     configure(LogLevel.INFO)
 
 

@@ -115,7 +115,7 @@ async def test_workers_that_do_not_boot_are_given_up(session: aiohttp.ClientSess
         assert "exit 3" in await emulator.workers_failed()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 async def test_program_leaves_nothing_behind(number: signal.Signals) -> None:
     program = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "emulator", "--workers", "1", "--api-key", "k", "--", *ECHO_WORKER.argv,
@@ -131,8 +131,9 @@ async def test_program_leaves_nothing_behind(number: signal.Signals) -> None:
     family = psutil.Process(program.pid).children(recursive=True)
     assert family
     program.send_signal(number)
-    assert await asyncio.wait_for(program.wait(), 20) == 0
-    assert not [p for p in family if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
+    assert await asyncio.wait_for(program.wait(), 20) == (-number if number is signal.SIGKILL else 0)
+    _, left = await asyncio.to_thread(psutil.wait_procs, family, timeout=10 if number is signal.SIGKILL else 0)
+    assert not [p for p in left if p.status() != psutil.STATUS_ZOMBIE]
 
 
 async def test_impatient_end_leaves_nothing_behind() -> None:

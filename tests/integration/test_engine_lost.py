@@ -4,12 +4,11 @@ import base64
 import json
 from pathlib import Path
 
-import psutil
 import pytest
 
 from emulator import JobStatus
 from handler.engine.server import free_port
-from tests.support.single_worker import ROOT, single_worker, survivors
+from tests.support.single_worker import ROOT, embedded_engine, single_worker, survivors
 from tests.support.waiting import until
 
 QUEUED = 20
@@ -34,7 +33,7 @@ async def test_only_jobs_already_taken_fail(tmp_path: Path) -> None:
         jobs = [await worker.submit(file_base64=pdf, checkpoint=False) for _ in range(QUEUED)]
         await until(worker.emulator, lambda: sum(j.status is JobStatus.IN_PROGRESS for j in jobs) == AT_ONCE)
         done = sum(job.status.final for job in jobs)
-        engine_process(members).kill()
+        embedded_engine(members).kill()
         assert await worker.exit_code(60) == 0
         failed = [job for job in jobs if job.status is JobStatus.FAILED]
         assert 1 <= len(failed) <= AT_ONCE
@@ -44,9 +43,3 @@ async def test_only_jobs_already_taken_fail(tmp_path: Path) -> None:
         waiting = [job for job in jobs if job.status is JobStatus.IN_QUEUE]
         assert len(waiting) >= QUEUED - AT_ONCE - done
         assert await survivors(members) == []
-
-
-def engine_process(members: list[psutil.Process]) -> psutil.Process:
-    """The engine itself, not its supervisor, whose command line names it as well."""
-    ours = [p for p in members if "handler.engine.rapidocr_server" in p.cmdline() and "--" not in p.cmdline()]
-    return ours[0]

@@ -8,6 +8,8 @@ import runpod
 from runpod.http_client import AsyncClientSession
 from runpod.serverless.modules.rp_http import send_result
 
+from handler.supervisor import die_with_parent
+
 
 async def handler(job: dict[str, Any]) -> dict[str, Any]:
     """Echo; `steps` progress posts, `sleep_s`, `fill` bytes of output, `error`, `refresh`, `die`."""
@@ -27,5 +29,6 @@ async def handler(job: dict[str, Any]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
+    os.register_at_fork(after_in_child=die_with_parent)
     concurrency = int(os.environ.get("ECHO_CONCURRENCY", "4"))
     runpod.serverless.start({"handler": handler, "concurrency_modifier": lambda _: concurrency})

@@ -1,9 +1,14 @@
-"""The small process between the worker and its engine: when either ends, nothing of the engine is left.
+"""Nothing that the worker started outlives it: what a child does for that, and the process that does it for the engine.
 
-Run as a script with nothing but the standard library: `supervisor.py PARENT_PID GRACE_S -- ARGV...`. It starts ARGV
-in its own process group and ends with its exit code (128 + N after signal N). SIGTERM to the group asks everybody to
-stop; what still runs GRACE_S seconds later is killed. When the worker dies, by whatever signal, everything is killed
-at once. As a subreaper it inherits every orphan, so a grandchild in a session of its own does not get away either.
+`die_with_parent` is for our own children. Between the worker and its engine, whose children are not ours, stands this
+module as a process, run as a script with nothing but the standard library:
+
+    supervisor.py PARENT_PID GRACE_S -- ARGV...
+
+It starts ARGV in its own process group and ends with its exit code (128 + N after signal N). SIGTERM to the group asks
+everybody to stop; what still runs GRACE_S seconds later is killed. When the worker dies, by whatever signal, everything
+is killed at once. As a subreaper it inherits every orphan, so a grandchild in a session of its own does not get away
+either.
 """
 
 import ctypes
@@ -31,13 +36,18 @@ def prctl(option: int, value: int) -> None:
         raise OSError(code, os.strerror(code))
 
 
+def die_with_parent() -> None:
+    """The kernel kills this process when the thread that started it ends. For children to call, first thing."""
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 def spawn(argv: list[str]) -> int:
     """Start the engine, tied to this process's life. Returns its pid."""
     pid = os.fork()
     if pid:
         return pid
     try:
-        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        die_with_parent()
         signal.pthread_sigmask(signal.SIG_UNBLOCK, WATCHED)
         os.execvp(argv[0], argv)  # noqa: S606 - argv is the worker's own
     except OSError as error:
