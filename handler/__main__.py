@@ -10,6 +10,7 @@ from handler.boot import BootReport
 from handler.debug import JobLines
 from handler.engine.launch import start_engine
 from handler.errors import BootError
+from handler.job_folder import sweep
 from handler.logs import configure
 from handler.settings import Settings, secret_values
 
@@ -22,6 +23,7 @@ def main() -> int:
         settings = Settings.from_env()
         configure(settings.log_level, lines, secrets=secret_values())
         report = BootReport(settings)
+        sweep()
         with start_engine(settings) as starting:
             # The SDK, the bucket's client and the renderer take their time to import: the engine starts meanwhile.
             from handler.chain import open_chain

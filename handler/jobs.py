@@ -6,10 +6,8 @@ page cannot do becomes that page's status, and only what concerns the whole docu
 
 import asyncio
 import logging
-import tempfile
 from collections.abc import Coroutine, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from handler.assembly import markdown
 from handler.attempts import Ending
@@ -19,6 +17,7 @@ from handler.documents.complaints import MESSAGES_LIMIT
 from handler.documents.page import OpenedDocument, StagedDocument
 from handler.errors import EngineUnavailable, TooManyPages, UnsupportedFormat, WorkerError
 from handler.identity import content_key
+from handler.job_folder import job_folder
 from handler.ledger import counts_of, degraded_of, status_of
 from handler.page_outcome import Figure, PageOutcome, failed_page, sum_usages
 from handler.page_ranges import select_pages
@@ -71,9 +70,9 @@ class DocumentReader:
     async def read(self, job: JobInput, job_id: str, meter: ProgressMeter, stages: Stages) -> DocumentOutcome:
         """Read one document. Raises the `WorkerError` that ends the whole job; pages never raise."""
         refuse_reserved(job)
-        with tempfile.TemporaryDirectory(prefix="glmocr-job-") as folder:
+        with job_folder() as folder:
             with stages.measure(Stage.FETCH):
-                document = await stage(job, self.settings, Path(folder))
+                document = await stage(job, self.settings, folder)
             with stages.measure(Stage.OPEN):
                 opened = await self.pages.renderer.open(document)
             for warning in opened.warnings[:MESSAGES_LIMIT]:
