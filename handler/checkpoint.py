@@ -13,7 +13,8 @@ import json
 import logging
 import time
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -39,6 +40,7 @@ from handler.page_outcome import Figure, PageOutcome, may_fare_better
 from handler.recognition.reading import Answer
 from handler.schema import PageResult, Usage
 from handler.volume import write_whole
+from handler.volume_writes import VolumeWrites
 
 log = logging.getLogger(__name__)
 
@@ -117,41 +119,44 @@ class VolumeCheckpoint:
         self._folder = folder
         self._job_id = job_id
         self._journal = Journal(folder / "attempts", job_id)
-        self._broken = False
-        self._earlier: list[Attempt] = []
+        self._writes = VolumeWrites(folder.parent.name[:12])
+        self._over: list[Attempt] = []
         self._known: Answers = defaultdict(deque)
         self._killers: frozenset[int] = frozenset()
         self._unstored: set[int] = set()
         self._answers: list[tuple[EngineRequest, Answer]] = []
-        self._writing: asyncio.Task[None] | None = None
+        self._flushing: asyncio.Task[None] | None = None
         self._ended = False
 
     async def open(self) -> History:
         """Read what is there, count deaths, begin this attempt."""
         history = await asyncio.to_thread(self._read_history)
         self._killers = history.killers
-        await self._try(lambda: self._journal.append(()))
+        await self._writes.do(lambda: self._journal.append(()))
         return history
 
     async def begin(self, page: int, care: Care) -> None:
         """Note in the journal that the page is being read."""
         self._unstored.add(page)
-        await self._try(lambda: self._journal.append([started(page, care)]))
+        await self._writes.do(lambda: self._journal.append([started(page, care)]))
 
     async def end(self, page: int, outcome: PageOutcome) -> None:
         """Stage the page, rename it, then note that it is no longer being read."""
-        await self._try(lambda: self._end(page, outcome))
+        await self._writes.do(lambda: self._end(page, outcome))
 
     async def close(self, ending: Ending) -> None:
         """End the journal, or take it away when all of it stands in stored pages."""
-        if self._writing is not None:
-            self._writing.cancel()
-        await self._try(lambda: self._close(ending))
+        if self._flushing is not None:
+            self._flushing.cancel()
+        if ending is not Ending.DONE or self._unstored:
+            await self._keep_answers()
+        await self._writes.do()
+        await asyncio.to_thread(self._close, ending)
 
     async def leave(self) -> None:
         """The worker will stop: note it now, since it may be killed before it has closed."""
         if not self._ended:
-            await self._try(lambda: self._journal.append([ended(Ending.LEFT)]))
+            await self._writes.do(lambda: self._journal.append([ended(Ending.LEFT)]))
 
     def recall(self, request: EngineRequest) -> Answer | None:
         """From the journals of earlier attempts."""
@@ -161,28 +166,26 @@ class VolumeCheckpoint:
     def remember(self, request: EngineRequest, answer: Answer) -> None:
         """Into this attempt's journal, a moment later."""
         self._answers.append((request, answer))
-        if self._writing is None:
-            self._writing = asyncio.create_task(self._write_answers())
+        if self._flushing is None:
+            self._flushing = asyncio.create_task(self._flush())
 
-    async def _write_answers(self) -> None:
+    async def _flush(self) -> None:
         await asyncio.sleep(ANSWERS_INTERVAL_S)
-        self._writing = None
-        await self._try(self._append_answers)
+        self._flushing = None
+        await self._keep_answers()
 
-    async def _try(self, action: Callable[[], object]) -> None:
-        if self._broken:
-            return
-        try:
-            await asyncio.to_thread(action)
-        except OSError as error:
-            self._broken = error.errno not in (errno.ENOSPC, errno.EDQUOT)
-            log.warning("checkpoint not written: %s", error, extra={"fields": {"folder": self._folder.name[:12]}})
+    async def _keep_answers(self) -> None:
+        answers, self._answers = self._answers, []
+        # Not in the write itself: what waits for a full volume should not keep the pictures.
+        records = await asyncio.to_thread(lambda: [answered(request, answer) for request, answer in answers])
+        await self._writes.do(lambda: self._journal.append(records))
 
     def _read_history(self) -> History:
         done = dict(self._stored_pages())
-        self._earlier, self._known = read_attempts(self._folder / "attempts")
+        attempts, self._known = read_attempts(self._folder / "attempts")
         now = time.time()
-        dead = [attempt for attempt in self._earlier if attempt.died(self._job_id, now)]
+        dead = [attempt for attempt in attempts if attempt.died(self._job_id, now)]
+        self._over = [*dead, *(attempt for attempt in attempts if attempt.ending is not None)]
         care, killers = blame(dead)
         return History(done, len(dead), {page: care[page] for page in care.keys() - done.keys()}, killers - done.keys())
 
@@ -192,10 +195,6 @@ class VolumeCheckpoint:
             if outcome is not None:
                 yield outcome.result.page, outcome
 
-    def _append_answers(self) -> None:
-        answers, self._answers = self._answers, []
-        self._journal.append([answered(request, answer) for request, answer in answers])
-
     def _end(self, page: int, outcome: PageOutcome) -> None:
         if not may_fare_better(outcome.result):
             write_page(self._folder / f"page-{page:05d}.json.gz", outcome)
@@ -203,15 +202,20 @@ class VolumeCheckpoint:
         self._journal.append([finished(page)])
 
     def _close(self, ending: Ending) -> None:
+        """Without a journal rather than with one that would pass for a death."""
         self._ended = True
-        if ending is not Ending.DONE or self._unstored:
-            self._append_answers()
-            self._journal.append([ended(ending)])
-            return
-        self._journal.remove()
-        if not self._killers:
-            for attempt in self._earlier:
+        try:
+            if self._writes.stuck:
+                raise OSError(errno.ENOSPC, "the volume is full")
+            if ending is not Ending.DONE or self._unstored:
+                self._journal.append([ended(ending)])
+                return
+            for attempt in () if self._killers else self._over:
                 attempt.path.unlink(missing_ok=True)
+        except OSError as error:
+            log.warning("the attempt's journal is given up: %s", error)
+        with suppress(OSError):
+            self._journal.remove()
 
 
 def blame(dead: Iterable[Attempt]) -> tuple[dict[int, Care], frozenset[int]]:

@@ -177,10 +177,29 @@ async def test_a_volume_that_was_full_at_first_is_used_as_soon_as_it_can_be(
         full.setattr(Path, "mkdir", refuse)
         await checkpoint.open()
         await checkpoint.begin(1, Care.TOGETHER)
+        checkpoint.remember(REQUEST, ANSWER)
+        await asyncio.sleep(2 * ANSWERS_INTERVAL_S)
         await checkpoint.end(1, outcome(1))
     await checkpoint.begin(2, Care.TOGETHER)
     await checkpoint.end(2, outcome(2))
-    assert set((await history_of(folder)).done) == {2}
+    assert set((await history_of(folder)).done) == {1, 2}
+
+
+async def test_on_a_volume_that_stays_full_no_attempt_passes_for_dead(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*args: object, **kwargs: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    for ending in (Ending.DONE, Ending.LEFT):
+        checkpoint = VolumeCheckpoint(folder, "job")
+        await checkpoint.open()
+        await checkpoint.begin(1, Care.TOGETHER)
+        with monkeypatch.context() as full:
+            full.setattr(Path, "mkdir", refuse)
+            await checkpoint.end(1, outcome(1))
+            await checkpoint.close(ending)
+    assert await history_of(folder) == History()
 
 
 async def test_folders_that_expired_while_a_document_was_read_are_made_again(folder: Path) -> None:
