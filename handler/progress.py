@@ -4,6 +4,8 @@ The platform keeps whatever comes last, so the final result must: `stop` waits f
 """
 
 import asyncio
+import logging
+import time
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
@@ -12,6 +14,10 @@ from handler.schema import Progress
 
 ProgressSender: TypeAlias = Callable[[Progress], Awaitable[None]]
 PROGRESS_INTERVAL_S = 2.0
+REPEAT_S = 10.0
+"""What has not changed is said again so often: nobody tells whether a message has arrived."""
+
+log = logging.getLogger(__name__)
 
 
 class ProgressMeter:
@@ -37,11 +43,13 @@ class ProgressReporter:
         send: ProgressSender,
         load: Callable[[], EngineLoad | None],
         interval_s: float = PROGRESS_INTERVAL_S,
+        repeat_s: float = REPEAT_S,
     ) -> None:
         self._meter = meter
         self._send = send
         self._load = load
         self._interval = interval_s
+        self._repeat = repeat_s
         self._stop = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -52,15 +60,18 @@ class ProgressReporter:
     async def __aexit__(self, *exc: object) -> None:
         self._stop.set()
         if self._task is not None:
-            await asyncio.shield(self._task)
+            await asyncio.wait({self._task})
+            if not self._task.cancelled() and (error := self._task.exception()):
+                log.error("progress is no longer reported", exc_info=error)
 
     async def _report(self) -> None:
         last: Progress | None = None
+        said = float("-inf")
         while not self._stop.is_set():
             now = self._snapshot()
-            if now != last and now.pages_total:
+            if now.pages_total and (now != last or time.monotonic() - said >= self._repeat):
                 await self._send(now)
-                last = now
+                last, said = now, time.monotonic()
             try:
                 await asyncio.wait_for(self._stop.wait(), self._interval)
             except TimeoutError:

@@ -1,5 +1,7 @@
 import asyncio
 
+import pytest
+
 from handler.engine.api import EngineLoad
 from handler.progress import ProgressMeter, ProgressReporter
 from handler.schema import Progress
@@ -47,3 +49,31 @@ async def test_says_nothing_before_the_total_is_known_and_never_twice_the_same()
         await told.wait()
     assert sent == [(0, 2), (1, 2)]
     assert meter.regions_done == 4
+
+
+async def test_says_again_what_may_have_been_lost() -> None:
+    meter, sent = ProgressMeter(), []
+    twice = asyncio.Event()
+
+    async def send(progress: Progress) -> None:
+        sent.append(progress)
+        if len(sent) == 2:
+            twice.set()
+
+    meter.pages_total = 2
+    async with ProgressReporter(meter, send, lambda: None, interval_s=0.001, repeat_s=0.01):
+        await twice.wait()
+    assert sent[0] == sent[1]
+
+
+async def test_a_sender_that_breaks_costs_the_job_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    meter, broken = ProgressMeter(), asyncio.Event()
+
+    async def send(progress: Progress) -> None:
+        broken.set()
+        raise RuntimeError("no platform")
+
+    meter.pages_total = 2
+    async with ProgressReporter(meter, send, lambda: None):
+        await broken.wait()
+    assert "no longer reported" in caplog.text
