@@ -1,6 +1,7 @@
 """Runs the layout model in one thread and gives it pages in micro-batches, but never makes a page wait for a batch."""
 
 import asyncio
+import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -80,8 +81,15 @@ class LayoutRunner:
         answers = call.result()
         if len(answers) != len(batch):
             return LayoutFailed(f"{len(answers)} answers for {len(batch)} pages")
+        if not all(_is_somewhere(detection) for detections in answers for detection in detections):
+            return LayoutFailed("a region's place is no number")
         return answers
 
     def close(self) -> None:
         """End the thread; what it is doing is not waited for."""
         self._thread.shutdown(wait=False, cancel_futures=True)
+
+
+def _is_somewhere(detection: Detection) -> bool:
+    """Broken weights say NaN, which compares with nothing: no step after this one would notice."""
+    return all(math.isfinite(value) for value in detection.box.as_bbox())

@@ -1,4 +1,5 @@
 import asyncio
+import math
 import threading
 from collections.abc import Callable, Sequence
 
@@ -94,3 +95,11 @@ async def test_a_cancelled_page_keeps_its_pixels_until_the_model_is_done() -> No
     with pytest.raises(asyncio.CancelledError):
         await task
     assert detector.batches == [[1]]
+
+
+async def test_a_region_that_is_nowhere_is_a_failure_of_the_model() -> None:
+    detector = Marking()
+    nowhere = PixelBox(math.nan, 0, 1, 1)  # type: ignore[arg-type]
+    detector.detect = lambda pages: [[Detection(Label.TEXT, nowhere, 1.0)] for _ in pages]  # type: ignore[method-assign]
+    with pytest.raises(LayoutFailed, match="no number"):
+        await LayoutRunner(detector).detect(page(1))
