@@ -33,8 +33,8 @@ test: $(VENV)/.test ## The default suite
 test-chaos-short: $(VENV)/.test ## One fault run: a page that kills its worker, again and again
 	$(BIN)/python -m pytest -n 0 -s -m chaos tests/chaos/test_survival.py -k kills_its_worker
 
-test-chaos: $(VENV)/.test ## All fault runs with real workers and clients
-	$(BIN)/python -m pytest -n 0 -s -m chaos tests/chaos
+test-chaos: $(VENV)/.test ## All fault runs with real workers and clients, three at a time: they mostly wait
+	$(BIN)/python -m pytest -n 3 --dist worksteal -rP --durations=0 --durations-min=5 -m chaos tests/chaos
 
 $(ENGINE)/.ready: requirements/engine.txt requirements/test.txt
 	test -x $(ENGINE)/bin/python || $(PYTHON) -m venv $(ENGINE)

@@ -1,27 +1,21 @@
-"""How jobs end: cancelled, stopped, too large, overtaken by their own progress."""
+"""How jobs end: cancelled, too large, overtaken by their own progress, with text and numbers that nobody can carry."""
 
-import asyncio
+import json
 import random
 import signal
-import sys
 import time
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from pathlib import Path
 
-import psutil
 import pytest
 import pytest_asyncio
 
 from emulator import Fault, FaultKind, JobStatus
-from emulator.processes import WorkerProcess
+from tests.support.stopper import Stopper
 from tests.support.waiting import until
 from tests.support.worker_rig import Rig, ledger_of, running_rig
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-GRACE_S = 3.0
-ORPHAN_S = 5.0
-"""What has not ended so long after its worker is an orphan; a forkserver may still be importing when it is stopped."""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -78,8 +72,24 @@ async def test_progress_that_is_late_never_hides_the_result(rig: Rig) -> None:
 )
 async def test_text_that_stores_and_encoders_choke_on(rig: Rig, number: int, text: str, expected: str) -> None:
     await rig.engine.control(text=text)
-    result = await rig.deliver(rig.document(number, 1))
-    assert result["pages"][0]["regions"][0]["text"] == expected
+    document = await rig.read_by_client(rig.document(number, 1))
+    assert [region.text for region in document.regions] == [expected]
+    job = rig.emulator.jobs()[-1]
+    sent = rig.result(job)
+    assert sent is not None
+    assert sent["pages"] == json.loads(document.data)["pages"], "its hash was compared on the way"
+
+
+@pytest.mark.parametrize("double", ["no_numbers", pytest.param("no_scores", marks=pytest.mark.chaos)])
+async def test_numbers_that_are_none(tmp_path: Path, double: str) -> None:
+    async with running_rig(tmp_path, settings={"LAYOUT_DOUBLE": double}) as rig:
+        document = rig.document(21, 2)
+        read = await rig.read_by_client(document)
+        assert not rig.emulator.jobs()[-1].refused_posts
+        assert ledger_of(json.loads(read.data)) == document.ledger()
+        warnings = [warning.reason for page in read.pages for warning in page.warnings]
+        assert warnings == (["layout_failed"] * 2 if double == "no_numbers" else [])
+        assert [region.score for region in read.regions] == [None] * 2
 
 
 async def test_twelve_megabytes_are_pointed_to(rig: Rig) -> None:
@@ -93,58 +103,7 @@ async def test_twelve_megabytes_are_pointed_to(rig: Rig) -> None:
     assert [p["status"] for p in result["pages"]] == ["ok"] * 12
 
 
-@dataclass(frozen=True)
-class Stop:
-    """How a worker ended after SIGTERM."""
-
-    code: int
-    seconds: float
-    orphans: list[str]
-    jobs: int
-    """It had so many at that moment."""
-
-
-async def stop_one(rig: Rig, worker_id: str, pause_s: float) -> Stop:
-    """Start a worker beside the emulator's own, stop it some time after its first poll."""
-    process = await WorkerProcess.start(rig.command, worker_id, rig.emulator.worker_env(worker_id))
-    worker = rig.emulator.fleet.get(worker_id)
-    assert worker is not None
-    await until(rig.emulator, lambda: worker.state == "ready")
-    await asyncio.sleep(pause_s)
-    family, jobs = process.members(), len(rig.emulator.queue.running(worker_id))
-    begun = time.monotonic()
-    process.signal(signal.SIGTERM)
-    code = await process.wait()
-    seconds = time.monotonic() - begun
-    rig.emulator.fleet.gone(worker)
-    _, left = await asyncio.to_thread(psutil.wait_procs, family, timeout=ORPHAN_S)
-    orphans = [" ".join(p.cmdline()) for p in left if p.status() != psutil.STATUS_ZOMBIE]
-    await process.kill()
-    return Stop(code, seconds, orphans, jobs)
-
-
-@pytest.mark.chaos
-@pytest.mark.timeout(600)
-async def test_sigterm_at_thirty_random_instants(tmp_path: Path) -> None:
-    chance = random.Random(4)
-    async with running_rig(tmp_path, seconds=1.5, settings={"SHUTDOWN_GRACE_S": str(GRACE_S)}) as rig:
-        documents = [rig.document(n, 20) for n in range(1, 31)]
-        deliveries = asyncio.gather(*(rig.deliver(document, tries=60) for document in documents))
-
-        async def stop_some(name: str) -> list[Stop]:
-            return [await stop_one(rig, f"{name}{n}", chance.uniform(0, 3)) for n in range(15)]
-
-        stops = [stop for some in await asyncio.gather(stop_some("a"), stop_some("b")) for stop in some]
-        results = await deliveries
-        for document, result in zip(documents, results, strict=True):
-            assert ledger_of(result) == document.ledger()
-        slowest = max(stop.seconds for stop in stops)
-        requeued = sum(job.requeues for job in rig.emulator.jobs())
-        busy = sum(stop.jobs > 0 for stop in stops)
-        sys.stdout.write(
-            f"{len(stops)} stops, {busy} of them busy, slowest {slowest:.1f} s, {requeued} jobs moved on\n"
-        )
-        assert [stop for stop in stops if stop.orphans] == []
-        assert {stop.code for stop in stops} == {0}
-        assert slowest <= GRACE_S + 2
-        assert requeued > 0
+async def test_nothing_outlives_a_worker_that_is_shot(rig: Rig) -> None:
+    stopper = Stopper(rig, [], random.Random(1), longest_s=0)
+    stop = await stopper.stop("shot", busy=False, number=signal.SIGKILL)
+    assert (stop.code, stop.orphans) == (-signal.SIGKILL, [])

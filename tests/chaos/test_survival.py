@@ -2,20 +2,23 @@
 
 import asyncio
 import contextlib
+import math
 import random
 import sys
 import time
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from emulator import Fault, FaultKind, JobStatus
+from tests.support.coded_pages import codes_of
 from tests.support.worker_rig import Document, Rig, ledger_of, running_rig
 
 MOST_REPEATED = 1.15
-"""Requests to the engine, as a multiple of those of a run without faults: one per page."""
+"""Requests to the engine, as a multiple of those of a run without faults: one for each region."""
+BLOCKS = 12
 
 
 @contextlib.asynccontextmanager
@@ -31,12 +34,21 @@ async def meanwhile(*troubles: Coroutine[Any, Any, None]) -> AsyncIterator[None]
         assert [e for e in endings if isinstance(e, Exception)] == []
 
 
-async def kill_workers(rig: Rig, every_s: float, chance: random.Random, kills: list[str]) -> None:
-    """SIGKILL one ready worker after the other."""
-    while True:
+async def kill_workers(
+    rig: Rig,
+    every_s: float,
+    chance: random.Random,
+    kills: list[str],
+    *,
+    most: float = math.inf,
+    before: Callable[[], None] = lambda: None,
+) -> None:
+    """SIGKILL one ready worker after the other, `most` of them."""
+    while len(kills) < most:
         await asyncio.sleep(every_s)
         ready = [w.id for w in rig.emulator.workers() if w.state == "ready"]
         if ready:
+            before()
             kills.append(chance.choice(ready))
             await rig.emulator.kill_worker(kills[-1])
 
@@ -117,6 +129,43 @@ async def test_hundred_documents(tmp_path: Path) -> None:
         assert len(engine_kills) == 2
         assert refused > 0
         assert cost <= MOST_REPEATED
+
+
+@pytest.mark.chaos
+@pytest.mark.timeout(300)
+async def test_regions_of_half_read_pages_are_not_asked_for_again(tmp_path: Path) -> None:
+    kills: list[str] = []
+    half_read: list[int] = []
+    settings = {"LAYOUT_DOUBLE": "blocks"}
+    async with running_rig(tmp_path, workers=2, slots=16, seconds=0.2, settings=settings) as rig:
+        documents = [rig.document(number, 8, blocks=BLOCKS) for number in range(1, 13)]
+        regions = sum(BLOCKS * document.pages for document in documents)
+
+        def count() -> None:
+            half_read.append(half(rig, documents))
+
+        async with meanwhile(kill_workers(rig, 4, random.Random(3), kills, most=4, before=count)):
+            results = await asyncio.gather(*(rig.deliver(document) for document in documents))
+        cost = check(rig, documents, results) / BLOCKS
+        sys.stdout.write(
+            f"{regions} regions, {len(kills)} kills with {half_read} pages half read, {cost:.3f} requests/region: "
+            f"{rig.engine.asked().total() - rig.engine.answered().total()} not answered\n"
+        )
+        assert len(kills) >= 2
+        assert max(half_read) > 10
+        assert cost <= MOST_REPEATED
+
+
+def half(rig: Rig, documents: list[Document]) -> int:
+    """How many pages have some of their regions answered and are not in a checkpoint."""
+    answered = rig.engine.answered()
+    stored = {d.number: rig.stored_pages(d) for d in documents}
+    return sum(
+        number not in stored[d.number]
+        and any(answered[f"document {d.number} page {code}"] for code in codes_of(number, d.blocks))
+        for d in documents
+        for number in range(1, d.pages + 1)
+    )
 
 
 @pytest.mark.chaos

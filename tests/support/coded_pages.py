@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 COLUMNS, ROWS = 8, 5
 """40 cells: 16 bits document, 16 bits page, 8 bits check."""
 CELL_PT, MARK_PT, MARGIN_PT, FRAME_PT = 30.0, 10.0, 40.0, 4.0
+SIZES = (0.5, 0.7, 1.0)
 DARK = 128
 WORDS = ("alpha", "bravo", "charlie", "delta", "echo", "foxtrot", "golf", "hotel", "india", "juliett", "kilo", "lima")
 
@@ -24,17 +25,30 @@ class Unreadable(ValueError):
     """The picture holds no whole code."""
 
 
-def write_pdf(path: Path, document: int, pages: int, *, blank: Iterable[int] = ()) -> Path:
-    """A PDF whose pages carry their code, but for the `blank` ones."""
+def write_pdf(path: Path, document: int, pages: int, *, blank: Iterable[int] = (), blocks: int = 1) -> Path:
+    """A PDF whose pages carry their code, but for the `blank` ones.
+
+    With `blocks` that many codes of several sizes stand below each other, each its own (`codes_of`).
+    """
     pdf = pymupdf.open()
     empty = set(blank)
     for number in range(1, pages + 1):
-        page = pdf.new_page(width=2 * MARGIN_PT + COLUMNS * CELL_PT, height=2 * MARGIN_PT + ROWS * CELL_PT)
-        if number not in empty:
-            _draw(page, _bits(document, number))
+        sizes = [1.0] if blocks == 1 else random.Random(document << 16 | number).choices(SIZES, k=blocks)
+        height = MARGIN_PT + sum(size * ROWS * CELL_PT + MARGIN_PT for size in sizes)
+        page = pdf.new_page(width=2 * MARGIN_PT + COLUMNS * CELL_PT, height=height)
+        top = MARGIN_PT
+        for code, size in zip(codes_of(number, blocks), sizes, strict=True):
+            if number not in empty:
+                _draw(page, _bits(document, code), top, size)
+            top += size * ROWS * CELL_PT + MARGIN_PT
     pdf.save(path, deflate=True)
     pdf.close()
     return path
+
+
+def codes_of(page: int, blocks: int) -> list[int]:
+    """What the blocks of a page say in the place of its number; a single one says the number itself."""
+    return [page] if blocks == 1 else [page * blocks + block for block in range(blocks)]
 
 
 def text_of(document: int, page: int) -> str:
@@ -74,10 +88,11 @@ def _bits(document: int, page: int) -> int:
     return document << 24 | page << 8 | check
 
 
-def _draw(page: pymupdf.Page, bits: int) -> None:
-    right, bottom = MARGIN_PT + COLUMNS * CELL_PT, MARGIN_PT + ROWS * CELL_PT
-    inner = pymupdf.Rect(MARGIN_PT, MARGIN_PT, right, bottom)
-    code = pymupdf.Rect(MARGIN_PT - FRAME_PT, MARGIN_PT - FRAME_PT, right + FRAME_PT, bottom + FRAME_PT)
+def _draw(page: pymupdf.Page, bits: int, top: float, size: float) -> None:
+    cell_pt, mark_pt, frame_pt = size * CELL_PT, size * MARK_PT, size * FRAME_PT
+    right, bottom = MARGIN_PT + COLUMNS * cell_pt, top + ROWS * cell_pt
+    inner = pymupdf.Rect(MARGIN_PT, top, right, bottom)
+    code = pymupdf.Rect(MARGIN_PT - frame_pt, top - frame_pt, right + frame_pt, bottom + frame_pt)
     shape = page.new_shape()
     shape.draw_rect(code)
     shape.finish(fill=(0, 0, 0), width=0)
@@ -86,8 +101,8 @@ def _draw(page: pymupdf.Page, bits: int) -> None:
     for cell in range(COLUMNS * ROWS):
         if bits >> (COLUMNS * ROWS - 1 - cell) & 1:
             row, column = divmod(cell, COLUMNS)
-            x = inner.x0 + column * CELL_PT + (CELL_PT - MARK_PT) / 2
-            y = inner.y0 + row * CELL_PT + (CELL_PT - MARK_PT) / 2
-            shape.draw_rect(pymupdf.Rect(x, y, x + MARK_PT, y + MARK_PT))
+            x = inner.x0 + column * cell_pt + (cell_pt - mark_pt) / 2
+            y = inner.y0 + row * cell_pt + (cell_pt - mark_pt) / 2
+            shape.draw_rect(pymupdf.Rect(x, y, x + mark_pt, y + mark_pt))
     shape.finish(fill=(0, 0, 0), width=0)
     shape.commit()

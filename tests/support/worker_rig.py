@@ -1,10 +1,12 @@
 """Real workers (`python -m handler`) on the emulator, one fake engine, one volume, and a stubborn customer."""
 
+import asyncio
 import base64
 import contextlib
 import gzip
 import hashlib
 import json
+import os
 import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -12,11 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import glmocr_runpod
+from glmocr_runpod import Client, Options
+from glmocr_runpod.config import Config
 
 from emulator import Emulator, Job, JobStatus, Scaling, WorkerCommand
 from handler.identity import content_key
 from handler.schema import JobInput
-from tests.support.coded_pages import text_of, write_pdf
+from tests.support.coded_pages import codes_of, text_of, write_pdf
 from tests.support.engine_process import ROOT, EngineProcess
 
 DPI = 72
@@ -47,10 +52,10 @@ class Rig:
         """While this file exists, the workers find their volume full."""
         return self.folder / "disk-full"
 
-    def document(self, number: int, pages: int, *, blank: tuple[int, ...] = ()) -> "Document":
+    def document(self, number: int, pages: int, *, blank: tuple[int, ...] = (), blocks: int = 1) -> "Document":
         """A PDF of coded pages."""
-        path = write_pdf(self.folder / f"{number}.pdf", number, pages, blank=blank)
-        return Document(number, pages, blank, path.read_bytes())
+        path = write_pdf(self.folder / f"{number}.pdf", number, pages, blank=blank, blocks=blocks)
+        return Document(number, pages, blank, path.read_bytes(), blocks)
 
     async def submit(self, document: "Document", **options: Any) -> str:
         """Through `/run`; the job's id."""
@@ -84,6 +89,26 @@ class Rig:
                 raise NotDelivered(f"document {document.number}: {job.status}: {job.error}")
         raise NotDelivered(f"document {document.number} after {tries} tries: {endings}")
 
+    async def read_by_client(self, document: "Document") -> glmocr_runpod.Document:
+        """The document as whoever uses our client gets it."""
+        config = Config(
+            runpod_api_key=self.emulator.api_key,
+            runpod_endpoint_id=self.emulator.endpoint,
+            runpod_api_url=self.emulator.base_url,
+            glmocr_state_dir=str(self.folder / "client"),
+        )
+
+        def parse() -> glmocr_runpod.Document:
+            with Client(config=config) as client:
+                return client.parse(document.pdf, Options(dpi=DPI), name=f"{document.number}.pdf")
+
+        return await asyncio.to_thread(parse)
+
+    def stored_pages(self, document: "Document", **options: Any) -> set[int]:
+        """The pages that a worker would find in the checkpoint."""
+        folder = self.volume / "glmocr" / "checkpoints" / self._content_key(document, **options)
+        return {int(path.name[5:10]) for path in folder.glob("*/page-*.json.gz")}
+
     def result(self, job: Job) -> dict[str, Any] | None:
         """The job's output, unwrapped and checked against its hash; None without output."""
         if not job.has_output:
@@ -101,9 +126,11 @@ class Rig:
 
     def kept_result(self, document: "Document", **options: Any) -> dict[str, Any] | None:
         """What was left on the volume under the content key."""
-        key = content_key(hashlib.sha256(document.pdf).hexdigest(), JobInput(**document.input(**options)))
-        path = self.volume / "glmocr" / "results" / key / "result.json"
+        path = self.volume / "glmocr" / "results" / self._content_key(document, **options) / "result.json"
         return json.loads(path.read_bytes()) if path.exists() else None
+
+    def _content_key(self, document: "Document", **options: Any) -> str:
+        return content_key(hashlib.sha256(document.pdf).hexdigest(), JobInput(**document.input(**options)))
 
     def logs(self) -> str:
         """The last lines of every worker, for the report of a failure."""
@@ -119,15 +146,23 @@ class Document:
     pages: int
     blank: tuple[int, ...]
     pdf: bytes
+    blocks: int = 1
 
     def input(self, **options: Any) -> dict[str, Any]:
         """As `input` of a job."""
         return {"file_base64": base64.b64encode(self.pdf).decode(), "dpi": DPI, **options}
 
+    def page(self, number: int) -> str:
+        """What the fake engine calls one of its pages."""
+        return f"document {self.number} page {number}"
+
     def ledger(self) -> list[tuple[int, str, str]]:
         """Number, status and text of every page, as the result must have them."""
         numbers = range(1, self.pages + 1)
-        return [(n, "blank", "") if n in self.blank else (n, "ok", text_of(self.number, n)) for n in numbers]
+        return [(n, "blank", "") if n in self.blank else (n, "ok", self._text(n)) for n in numbers]
+
+    def _text(self, page: int) -> str:
+        return " ".join(text_of(self.number, code) for code in codes_of(page, self.blocks))
 
 
 def ledger_of(result: dict[str, Any]) -> list[tuple[int, str, str]]:
@@ -150,7 +185,7 @@ def worker_command(folder: Path, engine_url: str, settings: dict[str, str] | Non
         "LOG_LEVEL": "info",
         "RUNPOD_LOG_LEVEL": "WARN",
         "FULL_DISK_SWITCH": str(folder / "disk-full"),
-        "PYTHONPATH": str(ROOT / "tests" / "support" / "full_disk"),
+        "PYTHONPATH": f"{ROOT / 'tests' / 'support' / 'worker_hooks'}{os.pathsep}{ROOT}",
         **(settings or {}),
     }
     return WorkerCommand([sys.executable, "-m", "handler"], env=env, cwd=ROOT, log_dir=folder / "logs")

@@ -1,7 +1,9 @@
-"""Put on a worker's PYTHONPATH: its volume is full for as long as the file named by `FULL_DISK_SWITCH` exists.
+"""Put on a worker's PYTHONPATH: what test machines cannot give it, or no one may wait for.
 
-Whatever opens a file for writing under `RUNPOD_VOLUME_PATH`, or makes a folder there, gets ENOSPC, as a full network
-volume would say. Mounting a small file system would need privileges that test machines do not give.
+* `FULL_DISK_SWITCH`: its volume is full for as long as this file exists. Whatever opens a file for writing under
+  `RUNPOD_VOLUME_PATH`, or makes a folder there, gets ENOSPC, as a full network volume would say. Mounting a small file
+  system would need privileges.
+* `LAYOUT_DOUBLE`: the layout that finds whole pages finds something else (`tests/support/layout_doubles.py`).
 """
 
 import errno
@@ -33,3 +35,7 @@ _SWITCH = os.environ.get("FULL_DISK_SWITCH", "")
 _VOLUME = os.environ.get("RUNPOD_VOLUME_PATH", "")
 if _SWITCH and _VOLUME:
     sys.addaudithook(_refuse)
+if os.environ.get("LAYOUT_DOUBLE"):
+    from tests.support import layout_doubles
+
+    layout_doubles.take_the_place_of_whole_page(os.environ["LAYOUT_DOUBLE"])
