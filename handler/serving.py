@@ -12,6 +12,7 @@ import runpod
 from runpod.http_client import AsyncClientSession
 from runpod.serverless.modules.rp_http import send_result
 
+from handler import collector
 from handler.boot import BootReport
 from handler.bucket import bucket_client
 from handler.chain import Chain
@@ -42,8 +43,12 @@ def serve(settings: Settings, chain: Chain, report: BootReport, lines: JobLines)
         return await worker.handle(event)
 
     config |= {"handler": handle, "concurrency_modifier": loop.concurrency}
+<<<<<<< ours
     # The SDK's heartbeat is a forked child: it would tell the platform of a killed worker that it is alive.
     os.register_at_fork(after_in_child=die_with_parent)
+=======
+    collector.settle()
+>>>>>>> theirs
     with suppress(asyncio.CancelledError):  # how `Shutdown` leaves the SDK's loops
         runpod.serverless.start(config)
 
