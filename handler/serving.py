@@ -43,12 +43,9 @@ def serve(settings: Settings, chain: Chain, report: BootReport, lines: JobLines)
         return await worker.handle(event)
 
     config |= {"handler": handle, "concurrency_modifier": loop.concurrency}
-<<<<<<< ours
     # The SDK's heartbeat is a forked child: it would tell the platform of a killed worker that it is alive.
     os.register_at_fork(after_in_child=die_with_parent)
-=======
     collector.settle()
->>>>>>> theirs
     with suppress(asyncio.CancelledError):  # how `Shutdown` leaves the SDK's loops
         runpod.serverless.start(config)
 
