@@ -20,7 +20,7 @@ from glmocr_runpod.packing import gzipped
 from glmocr_runpod.plan import Carry, Part, Plan
 from glmocr_runpod.prepare import prepare
 from glmocr_runpod.protocol import Gone, Refusal, Snapshot, inline, read_status, status_request
-from glmocr_runpod.resume import Entry, Stage
+from glmocr_runpod.resume import Consent, Entry, Stage
 from glmocr_runpod.schedule import policy
 from glmocr_runpod.sources import Source
 from glmocr_runpod.storage import RemoteStorage
@@ -94,7 +94,7 @@ def planned(reader: Reader, source: Source, options: Options) -> Flow[Plan]:
     """The plan the ledger has, or a new one, written before anything is sent."""
     key = reader.key(content_key(source.digest, options))
     known = load_plan(reader.desk, key)
-    if known is not None and not _bytes_missing(reader, known):
+    if known is not None and not _bytes_missing(reader, known) and not _wanted_anew(reader, known):
         return known
     plan = yield from prepare(reader.desk, reader.kit, source, options)
 
@@ -123,6 +123,12 @@ def _bytes_missing(reader: Reader, plan: Plan) -> bool:
         if part.kept and not done and reader.desk.ledger.load(part.digest) is None:
             return True
     return False
+
+
+def _wanted_anew(reader: Reader, plan: Plan) -> bool:
+    """Whether all of a document may be sent again: then it is divided as the settings say now."""
+    entries = [reader.desk.ledger.get(reader.key(part.content_key)) for part in plan.sent]
+    return Consent.STORED in reader.desk.consents and all(entry and entry.stage is Stage.STORED for entry in entries)
 
 
 def _read(reader: Reader, plan: Plan, jobs: Sequence[Job], begun: float) -> Flow[Document]:

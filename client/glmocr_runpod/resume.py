@@ -37,6 +37,8 @@ class Consent(StrEnum):
     """Any failure, also those that will repeat themselves."""
     AMBIGUOUS = "ambiguous"
     LOST = "lost"
+    STORED = "stored"
+    """Documents that have a result: each call reads them anew, for a better worker or a part that was missing."""
 
 
 Consents: TypeAlias = frozenset[Consent]
@@ -100,6 +102,8 @@ def next_step(entry: Entry | None, consents: Consents, *, result_on_disk: bool) 
             return Step.SUBMIT
         case Stage.SUBMITTED:
             return Step.POLL
+        case Stage.STORED if Consent.STORED in consents:
+            return Step.SUBMIT
         case Stage.STORED:
             return Step.RETURN if result_on_disk else Step.POLL
         case Stage.FAILED:

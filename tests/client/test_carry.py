@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from glmocr_runpod import Client, Options
+from glmocr_runpod import Client, Consent, Options
 from glmocr_runpod.errors import ConfigError, JobFailed, TooLarge
 from glmocr_runpod.kit import Kit
 from glmocr_runpod.shrink import Shrunk
@@ -129,6 +129,19 @@ def test_a_selection_that_the_worker_would_refuse_is_refused_before_dividing(rig
     with client(rig, body_limit=len(scan) // 2) as one, pytest.raises(ConfigError, match="pages"):
         one.parse(scan, Options(pages=pages), name="scan.pdf")
     assert rig.jobs() == []
+
+
+def test_a_page_that_nothing_carried_is_tried_again_with_consent(rig: Rig) -> None:
+    large, small = scans.scan(150, [3]), scans.scan(30, [3])
+    mixed = scans.joined(scans.scan(40, [1, 2], grain=15), large)
+    limit = len(mixed) // 2
+    with client(rig, body_limit=limit) as one, rig.worker(Reading()):
+        assert [page.status for page in one.parse(mixed, name="mixed.pdf").pages] == ["ok", "ok", "failed"]
+    kit = Kit(body_limit=limit, shrinker=lambda data, limit: Shrunk(small, 150, "smaller"))
+    with Client(config=rig.config, kit=kit) as one, rig.worker(Reading()):
+        assert one.parse(mixed, name="mixed.pdf").status == "partial"
+    with Client(config=rig.config, kit=kit, resubmit={Consent.STORED}) as one, rig.worker(Reading()):
+        assert one.parse(mixed, name="mixed.pdf").status == "complete"
 
 
 def test_one_part_that_fails_costs_its_pages_only(rig: Rig, scan: bytes) -> None:

@@ -155,6 +155,16 @@ def test_the_policy_of_a_document_nobody_can_count(desk: Desk) -> None:
     assert (job.policy.execution_timeout_s, job.policy.ttl_s) == (4500, 4500 + DAY_S)
 
 
+def test_a_stored_document_is_read_anew_with_consent_only(desk: Desk) -> None:
+    desk.parse()
+    desk.parse(Consent.FAILED, Consent.LOST, Consent.REFUSED, Consent.AMBIGUOUS)
+    assert desk.jobs == 1
+    desk.parse(Consent.STORED)
+    assert desk.jobs == 2
+    desk.parse()
+    assert desk.jobs == 2
+
+
 def test_stored_result_costs_no_request(desk: Desk) -> None:
     desk.parse()
     seen = desk.rig.do(lambda: desk.rig.emulator.requests.total())
