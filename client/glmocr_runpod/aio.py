@@ -194,8 +194,12 @@ class AsyncRunner:
                 except ClientError as error:
                     return error
 
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(settle(flow)) for flow in flows]
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(settle(flow)) for flow in flows]
+        except BaseExceptionGroup as errors:
+            # One by itself, as the blocking client raises it.
+            raise errors.exceptions[0] from None
         return [task.result() for task in tasks]
 
     async def _send(self, request: Request) -> Outcome:

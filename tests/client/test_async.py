@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from glmocr_runpod import Consent
 from glmocr_runpod.aio import AsyncClient
+from glmocr_runpod.batch import BatchItem
 from glmocr_runpod.errors import Ambiguous, JobFailed
 from glmocr_runpod.events import Event, Submitted
 from glmocr_runpod.kit import Kit
@@ -123,6 +124,19 @@ async def test_many_at_once(rig: Rig, tmp_path: Path) -> None:
                 await client.parse(paths[3])
     assert [item.ok for item in items] == [number != 3 for number in range(8)]
     assert len(rig.jobs()) == 8
+
+
+async def test_what_breaks_a_batch_off_is_raised_as_itself(rig: Rig, tmp_path: Path) -> None:
+    path = tmp_path / "a.pdf"
+    path.write_bytes(DOCUMENT)
+
+    def broken(item: BatchItem) -> None:
+        raise ZeroDivisionError
+
+    with rig.worker():
+        async with AsyncClient(config=rig.config) as client:
+            with pytest.raises(ZeroDivisionError):
+                await client.parse_many([path], tmp_path / "out", done=broken)
 
 
 async def test_cancel_and_health(rig: Rig) -> None:
