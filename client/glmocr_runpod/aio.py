@@ -31,6 +31,7 @@ from glmocr_runpod.effects import (
 )
 from glmocr_runpod.errors import ClientError
 from glmocr_runpod.events import Observer
+from glmocr_runpod.forecast import Forecast
 from glmocr_runpod.kit import Kit
 from glmocr_runpod.ledger import Ledger
 from glmocr_runpod.resume import DEFAULT_CONSENTS, Consent, Entry
@@ -86,6 +87,10 @@ class AsyncClient:
     ) -> str:
         """Send a document and return its reference; see `Client.submit`."""
         return await self._runner.run(self._core.submit(source, options, name, observer))
+
+    async def plan(self, source: Given, options: Options | None = None, *, name: str | None = None) -> Forecast:
+        """What sending a document would do; see `Client.plan`."""
+        return await self._runner.run(self._core.plan(source, options, name))
 
     async def attach(self, reference: str, *, observer: Observer | None = None) -> Document:
         """Wait for a document submitted before; see `Client.attach`."""

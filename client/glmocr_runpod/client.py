@@ -11,6 +11,7 @@ from glmocr_runpod.contract import JsonObject, Options
 from glmocr_runpod.core import Core
 from glmocr_runpod.document import Document
 from glmocr_runpod.events import Observer
+from glmocr_runpod.forecast import Forecast
 from glmocr_runpod.kit import Kit
 from glmocr_runpod.ledger import Ledger
 from glmocr_runpod.resume import DEFAULT_CONSENTS, Consent, Entry
@@ -73,6 +74,10 @@ class Client:
     ) -> str:
         """Send a document and return its reference without waiting for the result."""
         return self._runner.run(self._core.submit(source, options, name, observer))
+
+    def plan(self, source: Given, options: Options | None = None, *, name: str | None = None) -> Forecast:
+        """What sending a document would do, by the ledger and the bytes alone: nothing is sent or written."""
+        return self._runner.run(self._core.plan(source, options, name))
 
     def attach(self, reference: str, *, observer: Observer | None = None) -> Document:
         """Wait for a document submitted before, by its reference (or its beginning) or a job id of the platform."""

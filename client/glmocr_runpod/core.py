@@ -20,6 +20,7 @@ from glmocr_runpod.documents import (
 )
 from glmocr_runpod.effects import Flow, call, send
 from glmocr_runpod.events import Event, Observer
+from glmocr_runpod.forecast import Forecast, forecast
 from glmocr_runpod.kit import Kit, kit_from
 from glmocr_runpod.ledger import Ledger, SqliteLedger
 from glmocr_runpod.plan import Plan
@@ -61,6 +62,11 @@ class Core:
         """Send one document; its reference."""
         source = yield from call(lambda: read_source(given, name))
         return (yield from submit_document(self._reader(observer), source, options or Options()))
+
+    def plan(self, given: Given, options: Options | None, name: str | None) -> Flow[Forecast]:
+        """What sending one document would do; nothing is sent or written."""
+        source = yield from call(lambda: read_source(given, name))
+        return (yield from forecast(self._reader(None), source, options or Options()))
 
     def attach(self, reference: str, observer: Observer | None) -> Flow[Document]:
         """Wait for what was sent."""

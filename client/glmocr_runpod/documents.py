@@ -96,7 +96,8 @@ def planned(reader: Reader, source: Source, options: Options) -> Flow[Plan]:
     known = load_plan(reader.desk, key)
     if known is not None and not _bytes_missing(reader, known) and not _wanted_anew(reader, known):
         return known
-    plan = yield from prepare(reader.desk, reader.kit, source, options)
+    desk = reader.desk
+    plan = yield from prepare(reader.kit, source, options, observer=desk.observer, keep=desk.ledger.save)
 
     def written() -> Flow[Plan]:
         yield from ()

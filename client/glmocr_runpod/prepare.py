@@ -3,17 +3,16 @@
 As it is -> gzip -> upload, where storage is configured -> cut by pages -> Ghostscript for a single page. Flows only.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
 
 from glmocr_runpod import pdf
 from glmocr_runpod.contract import Options
-from glmocr_runpod.desk import Desk
 from glmocr_runpod.effects import Flow, call
 from glmocr_runpod.errors import ConfigError, MissingExtra, TooLarge
-from glmocr_runpod.events import Noted
+from glmocr_runpod.events import Noted, Observer
 from glmocr_runpod.identity import content_key, sha256
 from glmocr_runpod.kit import Kit
 from glmocr_runpod.packing import ROOM, gzipped, inline_size, is_archive
@@ -26,29 +25,35 @@ from glmocr_runpod.sources import Source
 class _Work:
     """One document on its way up the ladder."""
 
-    desk: Desk
     kit: Kit
     source: Source
     data: bytes = field(repr=False)
     options: Options
+    observer: Observer
+    keep: Callable[[str, bytes], None]
     steps: list[TransportStep] = field(default_factory=list)
 
     def note(self, step: str, detail: str, *, loud: bool = False, **facts: int | float | str) -> None:
         self.steps.append(TransportStep(step=step, detail=detail, facts=facts))
-        self.desk.observer(Noted(step, detail, loud, facts))
+        self.observer(Noted(step, detail, loud, facts))
 
     def fits(self, data: bytes) -> bool:
         return inline_size(data) <= self.kit.body_limit - ROOM
 
 
-def prepare(desk: Desk, kit: Kit, source: Source, options: Options) -> Flow[Plan]:
-    """How to send the document. Raises `TooLarge` naming every way that was tried."""
+def prepare(
+    kit: Kit, source: Source, options: Options, *, observer: Observer, keep: Callable[[str, bytes], None]
+) -> Flow[Plan]:
+    """How to send the document. `keep` gets the digest and the bytes of each part that is a file of its own.
+
+    Raises `TooLarge` naming every way that was tried.
+    """
     key = content_key(source.digest, options)
     plan = Plan(name=source.name, digest=source.digest, size=len(source.data or b""), content_key=key, parts=())
     if source.data is None:
         part = Part(content_key=key, digest=source.digest, carry=Carry.URL, pages=options.pages)
         return msgspec.structs.replace(plan, parts=(part,))
-    work = _Work(desk, kit, source, source.data, options)
+    work = _Work(kit, source, source.data, options, observer, keep)
     page_count = yield from call(lambda: _count(work))
     numbers = select(options.pages, page_count) if page_count else ()
     one = yield from call(lambda: _whole(work))
@@ -192,7 +197,7 @@ def _unsent(work: _Work, page: int, why: str) -> Part:
 
 def _kept(work: _Work, data: bytes, carry: Carry, chosen: Sequence[int]) -> Part:
     digest = sha256(data)
-    work.desk.ledger.save(digest, data)
+    work.keep(digest, data)
     options = msgspec.structs.replace(work.options, pages=None)
     return Part(
         content_key=content_key(digest, options),

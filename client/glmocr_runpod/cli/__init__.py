@@ -12,6 +12,7 @@ from glmocr_runpod.cli.console import SHOWN_REFERENCE
 from glmocr_runpod.cli.doctor import doctor
 from glmocr_runpod.cli.jobs import cancel, result, status, submit, wait
 from glmocr_runpod.cli.parse import parse
+from glmocr_runpod.cli.plan import command as plan
 from glmocr_runpod.cli.prune import command as prune
 from glmocr_runpod.errors import ClientError, Exit
 
@@ -36,7 +37,7 @@ def completion(shell: str) -> None:
     click.echo(kind(program, {}, NAME, "_GLMOCR_RUNPOD_COMPLETE").source())
 
 
-for command in (parse, submit, wait, result, cancel, batch, status, prune, doctor):
+for command in (parse, plan, submit, wait, result, cancel, batch, status, prune, doctor):
     program.add_command(command)
 
 
