@@ -10,9 +10,9 @@ from glmocr_runpod import __version__
 from glmocr_runpod.cli.batch import batch
 from glmocr_runpod.cli.console import SHOWN_REFERENCE
 from glmocr_runpod.cli.doctor import doctor
+from glmocr_runpod.cli.forecast import command as plan
 from glmocr_runpod.cli.jobs import cancel, result, status, submit, wait
 from glmocr_runpod.cli.parse import parse
-from glmocr_runpod.cli.plan import command as plan
 from glmocr_runpod.cli.prune import command as prune
 from glmocr_runpod.errors import ClientError, Exit
 
