@@ -27,6 +27,7 @@ from handler.attempts import (
     Attempt,
     Ending,
     Journal,
+    Record,
     answered,
     ended,
     finished,
@@ -130,15 +131,19 @@ class VolumeCheckpoint:
 
     async def open(self) -> History:
         """Read what is there, count deaths, begin this attempt."""
-        history = await asyncio.to_thread(self._read_history)
+        try:
+            history = await asyncio.to_thread(self._read_history)
+        except OSError as error:
+            log.warning("what earlier attempts left cannot be read: %s", error)
+            history = History()
         self._killers = history.killers
-        await self._writes.do(lambda: self._journal.append(()))
+        await self._writes.do(self._append)
         return history
 
     async def begin(self, page: int, care: Care) -> None:
         """Note in the journal that the page is being read."""
         self._unstored.add(page)
-        await self._writes.do(lambda: self._journal.append([started(page, care)]))
+        await self._writes.do(lambda: self._append(started(page, care)))
 
     async def end(self, page: int, outcome: PageOutcome) -> None:
         """Stage the page, rename it, then note that it is no longer being read."""
@@ -155,8 +160,7 @@ class VolumeCheckpoint:
 
     async def leave(self) -> None:
         """The worker will stop: note it now, since it may be killed before it has closed."""
-        if not self._ended:
-            await self._writes.do(lambda: self._journal.append([ended(Ending.LEFT)]))
+        await self._writes.do(lambda: self._append(ended(Ending.LEFT)))
 
     def recall(self, request: EngineRequest) -> Answer | None:
         """From the journals of earlier attempts."""
@@ -178,7 +182,7 @@ class VolumeCheckpoint:
         answers, self._answers = self._answers, []
         # Not in the write itself: what waits for a full volume should not keep the pictures.
         records = await asyncio.to_thread(lambda: [answered(request, answer) for request, answer in answers])
-        await self._writes.do(lambda: self._journal.append(records))
+        await self._writes.do(lambda: self._append(*records))
 
     def _read_history(self) -> History:
         done = dict(self._stored_pages())
@@ -195,11 +199,16 @@ class VolumeCheckpoint:
             if outcome is not None:
                 yield outcome.result.page, outcome
 
+    def _append(self, *records: Record) -> None:
+        """Nothing after the end: a worker may be told to stop, or an answer come, just then."""
+        if not self._ended:
+            self._journal.append(records)
+
     def _end(self, page: int, outcome: PageOutcome) -> None:
         if not may_fare_better(outcome.result):
             write_page(self._folder / f"page-{page:05d}.json.gz", outcome)
             self._unstored.discard(page)
-        self._journal.append([finished(page)])
+        self._append(finished(page))
 
     def _close(self, ending: Ending) -> None:
         """Without a journal rather than with one that would pass for a death."""

@@ -1,9 +1,11 @@
 """Our corner of the network volume: `glmocr/{models,checkpoints,results}`. Expiry never reaches outside it."""
 
 import asyncio
+import itertools
 import logging
 import os
 import shutil
+import threading
 import time
 import uuid
 from dataclasses import dataclass
@@ -45,18 +47,31 @@ class Housekeeper:
         self._volume = volume
         self._settings = settings
         self._due = 0.0
+        self._tidying: asyncio.Task[None] | None = None
 
-    async def tidy(self) -> None:
-        """Expire what is due; cheap when nothing is."""
+    def tidy(self) -> None:
+        """Begin to expire what is due; cheap when nothing is. No job waits for it or fails with it."""
         if self._volume is None or time.monotonic() < self._due:
             return
         self._due = time.monotonic() + TIDY_INTERVAL_S
-        await asyncio.to_thread(self._tidy, self._volume)
+        self._tidying = asyncio.create_task(self._tidy(self._volume))
 
-    def _tidy(self, volume: Volume) -> None:
+    async def _tidy(self, volume: Volume) -> None:
+        leaving = threading.Event()
+        try:
+            await asyncio.to_thread(self._expire, volume, leaving)
+        except OSError as error:
+            log.warning("the volume could not be tidied: %s", error)
+        finally:
+            leaving.set()  # the process waits for its threads before it ends
+
+    def _expire(self, volume: Volume, leaving: threading.Event) -> None:
         keep = self._settings
-        expire(volume.checkpoints, max_age_s=keep.checkpoint_hours * 3600, max_bytes=keep.checkpoint_max_mb * 10**6)
-        expire(volume.results, max_age_s=keep.result_hours * 3600, max_bytes=keep.result_max_mb * 10**6)
+        for folder, hours, max_mb in (
+            (volume.checkpoints, keep.checkpoint_hours, keep.checkpoint_max_mb),
+            (volume.results, keep.result_hours, keep.result_max_mb),
+        ):
+            expire(folder, max_age_s=hours * 3600, max_bytes=max_mb * 10**6, leaving=leaving)
 
 
 def write_whole(path: Path, data: bytes) -> None:
@@ -74,18 +89,25 @@ def mounted(path: Path) -> Volume | None:
     return Volume(path) if path.is_dir() else None
 
 
-def expire(folder: Path, *, max_age_s: float, max_bytes: int, now: float | None = None) -> int:
+def expire(
+    folder: Path, *, max_age_s: float, max_bytes: int, now: float | None = None, leaving: threading.Event | None = None
+) -> int:
     """Remove entries of `folder` that are too old, then the oldest until `max_bytes` hold. Returns how many went.
 
-    An entry is as old as its youngest file: a document being read is young. Links are removed, never followed.
+    An entry is as old as its youngest file: a document being read is young. Links are removed, never followed. Breaks
+    off as soon as `leaving` is set.
     """
     if not folder.is_dir() or folder.is_symlink():
         return 0
+    leaving = leaving or threading.Event()
     now = time.time() if now is None else now
-    entries = sorted((_youngest(entry), _size(entry), entry) for entry in folder.iterdir())
+    found = itertools.takewhile(lambda _: not leaving.is_set(), folder.iterdir())
+    entries = sorted((_youngest(entry), _size(entry), entry) for entry in found)
     total = sum(size for _, size, _ in entries)
     removed = 0
     for touched, size, entry in entries:
+        if leaving.is_set():
+            break
         if now - touched <= max_age_s and total <= max_bytes:
             continue
         _remove(entry)

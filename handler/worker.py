@@ -57,7 +57,7 @@ class Worker:
                 return self._failure(WorkerError(), job_id, stages)
             finally:
                 self.debug.forget(job_id)
-                await self.housekeeper.tidy()
+                self.housekeeper.tidy()
 
     async def _answer(self, event: Mapping[str, Any], job_id: str, stages: Stages) -> dict[str, Any]:
         job = parse_input(event.get("input"))

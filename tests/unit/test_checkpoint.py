@@ -202,6 +202,27 @@ async def test_on_a_volume_that_stays_full_no_attempt_passes_for_dead(
     assert await history_of(folder) == History()
 
 
+async def test_a_volume_that_cannot_be_read_is_no_reason_to_fail(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    await die(folder, 1)
+
+    def stale(path: Path) -> bytes:
+        raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
+
+    monkeypatch.setattr(Path, "read_bytes", stale)
+    assert await VolumeCheckpoint(folder, "job").open() == History()
+
+
+async def test_nothing_is_written_after_the_end(folder: Path) -> None:
+    checkpoints = Checkpoints(folder, "p")
+    checkpoint = checkpoints.of("key", "job", wanted=True)
+    await checkpoint.open()
+    await checkpoint.close(Ending.DONE)
+    checkpoint.remember(REQUEST, ANSWER)
+    await checkpoints.leave()
+    await asyncio.sleep(2 * ANSWERS_INTERVAL_S)
+    assert [path for path in folder.rglob("*") if path.is_file()] == []
+
+
 async def test_folders_that_expired_while_a_document_was_read_are_made_again(folder: Path) -> None:
     checkpoint = VolumeCheckpoint(folder, "job")
     await checkpoint.open()

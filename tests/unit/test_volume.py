@@ -1,7 +1,14 @@
+import asyncio
+import logging
 import os
+import threading
 from pathlib import Path
 
-from handler.volume import Volume, expire, mounted
+import pytest
+
+from handler import volume
+from handler.settings import Settings
+from handler.volume import Housekeeper, Volume, expire, mounted
 
 
 def entry(folder: Path, name: str, *, age: float, size: int = 10) -> Path:
@@ -54,3 +61,33 @@ def test_a_linked_folder_is_not_expired(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "real", target_is_directory=True)
     assert expire(tmp_path / "link", max_age_s=1, max_bytes=0, now=1_000_000) == 0
     assert expire(tmp_path / "absent", max_age_s=1, max_bytes=0, now=1_000_000) == 0
+
+
+def test_breaks_off_when_the_worker_leaves(tmp_path: Path) -> None:
+    kept = entry(tmp_path, "old", age=100)
+    leaving = threading.Event()
+    leaving.set()
+    assert expire(tmp_path, max_age_s=1, max_bytes=0, now=1_000_000, leaving=leaving) == 0
+    assert kept.exists()
+
+
+async def test_no_job_waits_for_the_housekeeper_or_fails_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    begun, go = threading.Event(), threading.Event()
+
+    def stuck(*args: object, **kwargs: object) -> int:
+        begun.set()
+        go.wait(10)
+        raise OSError("stale file handle")
+
+    monkeypatch.setattr(volume, "expire", stuck)
+    housekeeper = Housekeeper(Volume(tmp_path), Settings())
+    housekeeper.tidy()
+    assert await asyncio.to_thread(begun.wait, 10)
+    housekeeper.tidy()
+    go.set()
+    assert housekeeper._tidying is not None
+    with caplog.at_level(logging.WARNING):
+        await housekeeper._tidying
+    assert "could not be tidied: stale file handle" in caplog.text
