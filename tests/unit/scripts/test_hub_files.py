@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
+from handler.engine.sglang import choose_profile
 from handler.schema import SOURCE_KEYS, JobInput
 from handler.settings import Settings
 from scripts.make_hub_tests import TESTS, hub_tests
@@ -54,4 +55,5 @@ def test_the_compose_file_gives_the_worker_a_gpu_and_settings_that_exist() -> No
     for service in ("worker", "spark"):
         ours = [name for name in services[service]["environment"] if name.lower() in Settings.model_fields]
         assert "GLMOCR_ENGINE" in ours
-    assert services["spark"]["environment"]["SGLANG_PROFILE"].startswith("spark/")
+    profile = services["spark"]["environment"]["SGLANG_PROFILE"]
+    assert choose_profile(profile, (), "glm-ocr").flags["attention-backend"] == "triton"
