@@ -11,15 +11,17 @@ SHELL ["/bin/bash", "-euxo", "pipefail", "-c"]
 WORKDIR /build
 COPY requirements/image.txt ./
 # pip of the base installs into the venv, which therefore needs none; SGLang's own packages stay visible and untouched.
+# numpy is the base's, as torch and transformers are; the checks of the final stage say so where it is missing or too old.
 # Left out: the wheels' tests, PyMuPDF's own layout model (which it does without), onnxruntime's library for C programs
-# (Python's own is beside it), botocore's descriptions of services other than S3. Bytecode is kept for what the worker
-# imports: its user cannot write it later.
+# (Python's own is beside it) and its tools that convert models, botocore's descriptions of services other than S3.
+# Bytecode is kept for what the worker imports: its user cannot write it later.
 RUN python3 -m venv --without-pip --system-site-packages /opt/handler-venv \
  && python3 -m pip --python /opt/handler-venv/bin/python install \
       --no-cache-dir --no-compile --no-deps --require-hashes -r image.txt \
  && site=$(echo /opt/handler-venv/lib/python3.*/site-packages) \
  && find "$site" -type d -name tests -prune -exec rm -r {} + \
- && rm -r "$site"/onnxruntime/capi/libonnxruntime.so.* "$site/pymupdf/layout" "$site/pymupdf/mupdf-devel" \
+ && rm -r "$site"/onnxruntime/{capi/libonnxruntime.so.*,quantization,tools,transformers} \
+      "$site"/pymupdf/{layout,mupdf-devel} \
  && find "$site/botocore/data" -mindepth 1 -maxdepth 1 -type d ! -name s3 -exec rm -r {} + \
  && /opt/handler-venv/bin/python -c "import aiohttp, boto3, cv2, flufl.lock, huggingface_hub, onnxruntime, pebble, \
       prometheus_client, pydantic_settings, pymupdf, pypdfium2, rapid_layout, rapidocr, runpod, simplejpeg, yaml; \
