@@ -45,7 +45,7 @@ $(ENGINE)/.ready: requirements/engine.txt requirements/test.txt
 	  > $$($(ENGINE)/worker/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/engine.pth
 	@touch $@
 
-test-engine: $(ENGINE)/.ready ## The worker over the real SGLang on the CPU (11 GB, the first time 5 minutes)
+test-engine: $(ENGINE)/.ready ## The worker over the real SGLang on the CPU (11 GB; on 2 cores 7 minutes to install, 17 to run)
 	$(ENGINE)/worker/bin/python -m pytest -n 0 -m engine -s tests/engine
 
 bench-boot: $(VENV)/.test ## What the worker adds to its engine's own start

@@ -26,9 +26,10 @@ check_gpu() {
   command -v nvidia-smi >/dev/null ||
     die "no NVIDIA driver in this container (nvidia-smi is missing); choose a GPU machine, or set GLMOCR_ENGINE=rapidocr to run on the CPU"
   local driver
-  driver=$(nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null | head -n 1) || true
-  [[ -n $driver ]] ||
-    die "nvidia-smi sees no GPU; choose a GPU machine, or set GLMOCR_ENGINE=rapidocr to run on the CPU"
+  driver=$(timeout -k 5 60 nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null | head -n 1) || true
+  # It tells its troubles on stdout, too, or hangs on a GPU that fell off the bus.
+  [[ $driver =~ ^[0-9]+ ]] ||
+    die "nvidia-smi sees no GPU (${driver:-it does not answer}); choose a GPU machine, or set GLMOCR_ENGINE=rapidocr to run on the CPU"
   local minimum=${MIN_DRIVER:-570}
   ((${driver%%.*} >= minimum)) ||
     die "the NVIDIA driver is $driver, this image needs $minimum or newer; allow only matching CUDA versions in the endpoint's settings"
