@@ -4,28 +4,45 @@ import asyncio
 import io
 import random
 
+import aiohttp
 import pytest
 from PIL import Image
 
 from handler.engine.api import EngineReply, EngineRequest
+from handler.engine.client import HttpEngine
 from handler.engine.launch import start_engine
+from handler.engine.wire import read_reply, request_body
 from handler.settings import Settings
 from tests.engine.conftest import extra_args
 
-CONTEXT = POOL = 2048
-REQUESTS = 8
-ANSWER = 700
-"""Tokens. Admitted together by what they hold at first, these requests outgrow the pool."""
+CONTEXT = POOL = 1024
+REQUESTS = 6
+ANSWER = 300
+"""Tokens. Admitted by what they hold at first, these requests together outgrow the pool."""
 
 
-def requests() -> list[EngineRequest]:
+def pictures() -> list[bytes]:
     chance = random.Random(1)
     made = []
     for _ in range(REQUESTS):
         buffer = io.BytesIO()
         Image.frombytes("RGB", (14, 14), chance.randbytes(588)).resize((280, 56)).save(buffer, "JPEG")
-        made.append(EngineRequest("Text Recognition:", buffer.getvalue(), ANSWER))
+        made.append(buffer.getvalue())
     return made
+
+
+async def answers(engine: HttpEngine, key: str) -> list[EngineReply]:
+    """Of requests that do not end by themselves, as the worker asks for them and reads them."""
+
+    async def ask(session: aiohttp.ClientSession, jpeg: bytes) -> EngineReply:
+        parts = request_body(EngineRequest("Text Recognition:", jpeg, ANSWER), "glm-ocr", ask_meta=True)
+        body = b"".join(parts)[:-1] + b', "ignore_eos": true}'
+        async with session.post(f"{engine.url}/v1/chat/completions", data=body, headers=headers) as response:
+            return read_reply(response.status, await response.read())
+
+    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+    async with aiohttp.ClientSession() as session:
+        return await asyncio.gather(*(ask(session, jpeg) for jpeg in pictures()))
 
 
 def test_answers_that_were_begun_anew_say_so(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -39,7 +56,7 @@ def test_answers_that_were_begun_anew_say_so(environment: dict[str, str], monkey
 
         async def ask() -> tuple[list[EngineReply], int]:
             async with engine:
-                replies = await asyncio.gather(*map(engine.complete, requests()))
+                replies = await answers(engine, str(boot.key))
                 load = await engine.load()
                 return replies, load.retractions if load else 0
 
