@@ -26,6 +26,10 @@ def main() -> int:
         sweep()
         with start_engine(settings) as starting:
             # The SDK, the bucket's client and the renderer take their time to import: the engine starts meanwhile.
+            from handler.patches import registry
+
+            report.found({"sdk_patches": registry.as_json(registry.apply_to_sdk())})
+
             from handler.chain import open_chain
             from handler.serving import serve
 

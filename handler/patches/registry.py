@@ -12,6 +12,7 @@ from handler.patches import (
     glmocr_layout_errors,
     glmocr_load_report,
     pillow_pixels,
+    runpod_cpu_info,
     torch_distributed,
     torch_rendezvous,
 )
@@ -21,6 +22,8 @@ from handler.settings import Settings
 
 log = logging.getLogger(__name__)
 
+SDK_PATCHES = (runpod_cpu_info.PATCH,)
+"""For every worker, before RunPod's SDK is imported."""
 PATCHES = (
     torch_rendezvous.PATCH,
     torch_distributed.PATCH,
@@ -42,9 +45,16 @@ own words about a torchvision of another version."""
 def apply_patches(allow_untested: bool, patches: Iterable[Patch] = PATCHES) -> tuple[PatchReport, ...]:
     """Apply and verify all. Raises `PatchError` for an untested glmocr, a missing target, or a patch without effect."""
     refuse_untested(installed_version("glmocr"), allow_untested)
-    advice = (
-        f"install a tested version (glmocr {' or '.join(TESTED_GLMOCR)}) over the image's own torch and transformers"
-    )
+    tested = " or ".join(TESTED_GLMOCR)
+    return _apply(patches, f"install a tested version (glmocr {tested}) over the image's own torch and transformers")
+
+
+def apply_to_sdk() -> tuple[PatchReport, ...]:
+    """Apply and verify what must be in place before the SDK is imported. Raises `PatchError`."""
+    return _apply(SDK_PATCHES, "install what requirements/image.txt names")
+
+
+def _apply(patches: Iterable[Patch], advice: str) -> tuple[PatchReport, ...]:
     reports = []
     for patch in patches:
         try:

@@ -55,6 +55,22 @@ def test_every_patch_says_what_it_is_for() -> None:
     assert all(patch.why and patch.target for patch in PATCHES)
 
 
+def test_importing_the_sdk_starts_no_other_process() -> None:
+    code = """
+import json, subprocess, sys
+from handler.patches import registry
+[report] = registry.apply_to_sdk()
+def refused(*args, **kwargs):
+    raise AssertionError(f"started {args}")
+subprocess.Popen.__init__ = refused
+import runpod
+from runpod.serverless.utils import rp_debugger
+print(json.dumps([report.name, report.outcome, rp_debugger.PROCESSOR]))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == ["runpod_cpu_info", "applied", "Unable to get processor info."]
+
+
 STAND_INS = """
 import json, sys, types
 from dataclasses import asdict
