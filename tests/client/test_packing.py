@@ -33,6 +33,7 @@ def zipped(**members: bytes) -> bytes:
         zipped(**{"in/a.pdf": PDF}),
         zipped(**{"a.pdf": PDF, "__MACOSX/a.pdf": b"x", ".DS_Store": b"x"}),
     ],
+    ids=["as it is", "gzip", "zip", "zip of a Mac"],
 )
 def test_the_one_document_inside(archive: bytes) -> None:
     assert unpacked(archive) == PDF
