@@ -40,8 +40,6 @@ HEADING = ParagraphStyle("heading", fontName="Helvetica-Bold", fontSize=13, lead
 TITLE = ParagraphStyle("title", fontName="Helvetica-Bold", fontSize=20, leading=26, alignment=1)
 CELL = ParagraphStyle("cell", fontName="Helvetica", fontSize=10, leading=12)
 
-Rgb = tuple[int, int, int]
-
 
 def main(root: Path) -> None:
     """Write everything under `root`, the repository's directory."""

@@ -75,10 +75,12 @@ def _resume(desk: Desk, job: Job) -> Flow[Entry]:
     step = next_step(entry, desk.consents, result_on_disk=_on_disk(desk, entry))
     if entry is None or step is Step.SUBMIT:
         return (yield from submit(desk, job, entry))
-    if step is Step.SEARCH:
+    if step in (Step.SEARCH, Step.REQUEUE):
+        # Also of a job that failed: it may have been queued again by a call that did not live to note it.
         found = yield from _search(desk, entry)
         if found is not None:
             return found
+    if step is Step.SEARCH:
         step = without_result(entry.stage, desk.consents)
         if step is Step.SUBMIT:
             return (yield from submit(desk, job, entry))

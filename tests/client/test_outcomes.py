@@ -431,6 +431,14 @@ def test_a_retry_that_was_taken_without_an_answer(desk: Desk) -> None:
     assert [job.caller_retries for job in desk.rig.jobs()] == [1]
 
 
+def test_a_failed_job_whose_result_was_left_in_storage_after_all(desk: Desk) -> None:
+    desk.fails(JobFailed, Consent.LOST, answer=failing(ErrorCode.ENGINE_UNAVAILABLE, retryable=True))
+    [job] = desk.rig.jobs()
+    desk.leave_result(job)
+    desk.parse()
+    assert [job.caller_retries for job in desk.rig.jobs()] == [0]
+
+
 def test_a_retry_nobody_answers_is_no_reason_for_a_second_job(desk: Desk) -> None:
     answer = failing(ErrorCode.STORAGE_UNAVAILABLE, retryable=True, times=1)
     desk.fault(FaultKind.STATUS, "retry", status=502)
