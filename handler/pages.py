@@ -1,11 +1,13 @@
 """One page, from its number to its ledger entry. Nothing that goes wrong here leaves the page without one."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import logging
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field, replace
 
 from handler.documents.failures import RenderFailure
 from handler.documents.page import Cut, CutRequest, PageImage, Renderer, StagedDocument
+from handler.errors import WorkerError
 from handler.layout.runner import LayoutRunner
 from handler.ledger import page_status
 from handler.page_budget import PageBudget, Reservation
@@ -29,9 +31,12 @@ from handler.schema import (
     Reason,
     RegionOrigin,
     RegionResult,
+    RegionStatus,
     Usage,
 )
 from handler.stages import Stage, Stages
+
+log = logging.getLogger(__name__)
 
 TURNS = (90, 270, 180)
 FEWEST_CHARACTERS = 50
@@ -158,7 +163,7 @@ class _PageTask:
             for region, cut in zip(prepared.regions, prepared.cuts, strict=True)
         ]
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(read) for read in reads]
+            tasks = [group.create_task(_contained(read)) for read in reads]
         return [task.result() for task in tasks]
 
     def _recut(self, angle: int, region: PlannedRegion, reservation: Reservation) -> Callable[[], Awaitable[Cut]]:
@@ -229,6 +234,18 @@ class _PageTask:
             requests=reading.requests,
             figure=figure_name(self.page, index) if has_figure else None,
         )
+
+
+async def _contained(read: Coroutine[None, None, Reading]) -> Reading:
+    """An unforeseen error of one region stays with that region: what its neighbours said is kept."""
+    [answer] = await asyncio.gather(read, return_exceptions=True)
+    if isinstance(answer, Reading):
+        return answer
+    if isinstance(answer, WorkerError) or not isinstance(answer, Exception):
+        raise answer
+    log.error("a region failed", exc_info=answer)
+    message = f"unforeseen: {type(answer).__name__}"
+    return Reading("", RegionStatus.FAILED, reason=Reason.OTHER, message=message)
 
 
 def _page_bytes(dpi: int) -> int:

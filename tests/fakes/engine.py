@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from handler.engine.api import EngineFacts, EngineFailure, EngineLoad, EngineName, EngineReply, EngineRequest
 
-Said = EngineReply | EngineFailure
-"""What the engine does with a request: answer, or fail."""
+Said = EngineReply | EngineFailure | ValueError
+"""What the engine does with a request: answer, fail, or make us fail in a way nobody foresaw."""
 
 
 class FakeEngine:
@@ -31,7 +31,7 @@ class FakeEngine:
         for _ in range(self._mood.randrange(20) if self._mood else 0):
             await asyncio.sleep(0)
         said = self._answer(request)
-        if isinstance(said, EngineFailure):
+        if isinstance(said, Exception):
             raise said
         return said
 

@@ -51,6 +51,7 @@ class Behaviour(StrEnum):
     ECHO = "echo"
     OPEN_TABLE = "open table"
     SECOND_FAILS = "second request fails"
+    BUG = "a bug"
 
 
 LOSES_NOTHING = frozenset(
@@ -140,6 +141,7 @@ def _say(behaviour: Behaviour, name: str, request: EngineRequest, *, times: int,
         Behaviour.LOOP_ONCE: lambda: stop(text) if changed else length("and so on " * 60),
         Behaviour.ECHO: lambda: stop(request.prompt),
         Behaviour.OPEN_TABLE: lambda: stop(f"<table><tr><td>{text}"),
+        Behaviour.BUG: lambda: ValueError("a bug"),
         Behaviour.SECOND_FAILS: lambda: length(text[:40]) if first else EngineRefused("400"),
     }
     return answers[behaviour]()

@@ -143,6 +143,14 @@ def test_d24_a_blank_page_keeps_its_place() -> None:
     assert output.status is DocumentStatus.COMPLETE
 
 
+def test_a_bug_that_one_region_meets_costs_that_region() -> None:
+    world = World((PlannedPage((behaving(Behaviour.BUG), BELOW)),))
+    [page] = read_all(world).pages
+    assert page.status is PageStatus.PARTIAL
+    assert (page.regions[0].status, page.regions[0].reason) == (RegionStatus.FAILED, Reason.OTHER)
+    assert page.regions[1].text
+
+
 def test_a_page_number_alone_on_its_page_is_read() -> None:
     number = PlannedRegion(Label.TEXT, PixelBox(190, 560, 210, 575), Behaviour.WELL)
     almost_white = PlannedPage(missed=(number,), ink=BLANK_INK / 4, covered=0.0)
