@@ -21,6 +21,9 @@ no ink at all: bleed-through and the noise of JPEG."""
 FOREIGN_SHARE = 0.2
 """From this share of letters of other scripts on, a region's text is doubtful."""
 
+WITHHELD = "content_filter"
+"""How OpenAI-compatible servers with a filter end an answer that they cut."""
+
 SCRIPTS = frozenset(
     {"LATIN", "CJK", "HIRAGANA", "KATAKANA", "HANGUL", "CYRILLIC", "GREEK", "FULLWIDTH", "MATHEMATICAL"}
 )
@@ -112,6 +115,8 @@ def _of_text(answer: Answer, asked: Asked) -> tuple[RegionStatus, Reason | None,
         unit = text[loop.start : loop.start + min(loop.period, 40)]
         cause = "; the engine had begun the answer anew" if answer.retractions else ""
         return status, Reason.REPETITION, f"{loop.repeats} times {unit!r}{cause}"
+    if answer.finish_reason == WITHHELD:
+        return RegionStatus.TRUNCATED, Reason.ABORTED, "the engine withheld the rest of the answer"
     if out_of_tokens:
         return RegionStatus.TRUNCATED, Reason.TOKEN_LIMIT, answer.message or "the answer reached the token limit"
     if _has_open_table(text, asked.task):

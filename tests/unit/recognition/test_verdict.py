@@ -24,6 +24,7 @@ def said(text: str, finish_reason: str = "stop", failure: Reason | None = None, 
     [
         (said("plain text"), TEXT, OK, None),
         (said("half a sent", "length"), TEXT, TRUNCATED, Reason.TOKEN_LIMIT),
+        (said("half a sent", "content_filter"), TEXT, TRUNCATED, Reason.ABORTED),
         (said(""), TEXT, FAILED, Reason.EMPTY_ANSWER),
         (said("  \n"), TEXT, FAILED, Reason.EMPTY_ANSWER),
         (said("", "length"), TEXT, FAILED, Reason.EMPTY_ANSWER),
