@@ -214,3 +214,5 @@ async def running_rig(
             except BaseException:
                 sys.stdout.write(rig.logs())
                 raise
+        complaints = [path.name for path in (folder / "logs").glob("*.log") if b"Unclosed" in path.read_bytes()]
+        assert complaints == [], "connections left open"
