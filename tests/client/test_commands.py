@@ -42,6 +42,15 @@ def test_one_step_at_a_time(rig: Rig, invoke: Invoke, document: str, tmp_path: P
     assert len(rig.jobs()) == 1
 
 
+def test_files_that_could_not_be_fetched_are_told(rig: Rig, invoke: Invoke, document: str, tmp_path: Path) -> None:
+    reference = json.loads(invoke("submit", document, "--json").stdout)["reference"]
+    with rig.worker():
+        waited = invoke("wait", reference, "-o", str(tmp_path))
+    assert "could not be fetched" in waited.stderr
+    assert "big.jpg" in waited.stderr
+    assert json.loads(invoke("result", reference, "-o", str(tmp_path), "--json").stdout)["absent"] == ["big.jpg"]
+
+
 def test_cancel(rig: Rig, invoke: Invoke, document: str) -> None:
     reference = json.loads(invoke("submit", document, "--json").stdout)["reference"]
     assert "cancelled" in invoke("cancel", reference).stdout

@@ -121,7 +121,18 @@ def record(result: Done) -> dict[str, object]:
         "seconds": round(result.document.seconds, 3),
         "execution_ms": result.document.execution_ms,
         "paths": [str(path) for path in result.paths],
+        "absent": [artifact.name for artifact in result.document.absent],
     }
+
+
+def complain(result: Done) -> None:
+    """Say on stderr what is wrong with one document, if anything is."""
+    if result.document is not None and result.document.absent:
+        names = ", ".join(artifact.name for artifact in result.document.absent)
+        ERR.print(f"{result.name}: files that could not be fetched; is the storage configured? {names}", markup=False)
+    if result.error is not None:
+        reference = f" [{result.error.reference[:SHOWN_REFERENCE]}]" if result.error.reference else ""
+        ERR.print(f"{result.name}: {result.error.word}: {result.error.message}{reference}", markup=False)
 
 
 def _figures(result: Done) -> tuple[str, str, str, str]:

@@ -6,7 +6,7 @@ from typing import Any
 import click
 import msgspec
 
-from glmocr_runpod.cli.console import ERR, OUT, SHOWN_REFERENCE, Bar, Done, bars, exit_of, record, table
+from glmocr_runpod.cli.console import ERR, OUT, SHOWN_REFERENCE, Bar, Done, bars, complain, exit_of, record, table
 from glmocr_runpod.cli.options import asking, client_for, options_from, reading, submitting
 from glmocr_runpod.cli.parse import given
 from glmocr_runpod.config import load
@@ -100,6 +100,7 @@ def _show(done: Done, as_json: bool) -> None:
     OUT.print(table([done]))
     for path in done.paths:
         OUT.print(str(path), markup=False)
+    complain(done)
 
 
 def _say(content: object, line: str, as_json: bool) -> None:

@@ -11,7 +11,7 @@ import msgspec
 from rich.progress import Progress
 
 from glmocr_runpod.batch import stems
-from glmocr_runpod.cli.console import ERR, OUT, SHOWN_REFERENCE, Bar, Done, bars, exit_of, record, table
+from glmocr_runpod.cli.console import OUT, Bar, Done, bars, complain, exit_of, record, table
 from glmocr_runpod.cli.options import client_for, options_from, reading, submitting
 from glmocr_runpod.client import Client
 from glmocr_runpod.contract import Options
@@ -100,7 +100,7 @@ def _write(results: list[Done], as_json: bool) -> None:
         if result.document is not None:
             content = result.document.data if as_json else result.document.markdown.encode()
             sys.stdout.buffer.write(content.rstrip(b"\n") + b"\n")
-        _complain(result)
+        complain(result)
 
 
 def _show(results: list[Done], as_json: bool) -> None:
@@ -112,13 +112,4 @@ def _show(results: list[Done], as_json: bool) -> None:
     for result in results:
         for path in result.paths:
             OUT.print(str(path), markup=False)
-        _complain(result)
-
-
-def _complain(result: Done) -> None:
-    if result.document is not None and result.document.absent:
-        names = ", ".join(artifact.name for artifact in result.document.absent)
-        ERR.print(f"{result.name}: files that could not be fetched; is the storage configured? {names}", markup=False)
-    if result.error is not None:
-        reference = f" [{result.error.reference[:SHOWN_REFERENCE]}]" if result.error.reference else ""
-        ERR.print(f"{result.name}: {result.error.word}: {result.error.message}{reference}", markup=False)
+        complain(result)
