@@ -331,7 +331,7 @@ class RegionResult(Contract):
     label: Label
     """What kind of thing it is."""
     bbox: BBox
-    """x0, y0, x1, y1 in thousandths of the page's width and height."""
+    """x0, y0, x1, y1 in thousandths of the page's width and height, turned by the page's `angle`."""
     bbox_px: BBox
     """The same in pixels of the rendered page."""
     text: str
@@ -378,7 +378,7 @@ class PageResult(Contract):
     message: str | None = None
     """The reason in words."""
     width: int = 0
-    """Pixels of the rendered page; 0 when it could not be rendered."""
+    """Pixels of the rendered page, turned by `angle`; 0 when it could not be rendered."""
     height: int = 0
     """As `width`."""
     dpi: float | None = None
