@@ -47,6 +47,8 @@ log = logging.getLogger(__name__)
 
 DEATHS_BEFORE_CAUTION = 2
 """A page that so many dead attempts were reading is no longer read together with others."""
+DEATHS_ALONE = 2
+"""After so many with nothing else in the worker it is the page's fault: chance hardly strikes just then, twice."""
 ANSWERS_INTERVAL_S = 0.5
 """Answers are written together so often: what a death can cost beside what is in the engine."""
 
@@ -60,7 +62,7 @@ class History:
     care: Mapping[int, Care] = field(default_factory=dict)
     """How the pages that dead attempts were reading are to be read now; the others are read together."""
     killers: frozenset[int] = frozenset()
-    """Pages that are not to be read again: one attempt died with it singled out, a later one with it all alone."""
+    """Pages that are not to be read again: each was alone in its worker when that died, more than once."""
 
 
 class Checkpoint(Protocol):
@@ -231,9 +233,10 @@ def blame(dead: Iterable[Attempt]) -> tuple[dict[int, Care], frozenset[int]]:
     """How carefully to read the pages that dead attempts were reading, and those never to read again."""
     reading = [(page, care) for attempt in dead for page, care in attempt.reading.items()]
     deaths = Counter(page for page, _ in reading)
+    alone = Counter(page for page, care in reading if care is Care.ALONE)
+    killers = frozenset(page for page, count in alone.items() if count >= DEATHS_ALONE)
     care = {page: Care.SINGLED_OUT for page, count in deaths.items() if count >= DEATHS_BEFORE_CAUTION}
-    care |= {page: Care.ALONE for page, so_far in reading if so_far is Care.SINGLED_OUT}
-    killers = frozenset(page for page, so_far in reading if so_far is Care.ALONE)
+    care |= {page: Care.ALONE for page, so_far in reading if so_far is not Care.TOGETHER}
     return {page: to_be for page, to_be in care.items() if page not in killers}, killers
 
 

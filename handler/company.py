@@ -12,9 +12,13 @@ class Care(StrEnum):
     TOGETHER = "together"
     """Beside other pages, of its document and of others."""
     SINGLED_OUT = "singled_out"
-    """Last in its document, and one such page at a time in a worker."""
+    """Last in its document, and few such pages at a time in a worker."""
     ALONE = "alone"
     """Last, with no other page in the worker."""
+
+
+SINGLED_OUT_AT_ONCE = 4
+"""Few enough that a death leaves few to be read alone, enough that one chance death does not slow a worker down."""
 
 
 class Company:
@@ -28,7 +32,7 @@ class Company:
         self._no_hermit = asyncio.Event()
         self._no_hermit.set()
         self._alone = asyncio.Lock()
-        self._singled_out = asyncio.Lock()
+        self._singled_out = asyncio.Semaphore(SINGLED_OUT_AT_ONCE)
 
     @asynccontextmanager
     async def reading(self, care: Care) -> AsyncIterator[None]:

@@ -170,12 +170,10 @@ class _Reading:
         for number in numbers:
             if number not in outcomes:
                 by_care[self.history.care.get(number, Care.TOGETHER)].append(number)
-        together = iter(by_care[Care.TOGETHER])
-        works = min(in_flight, len(by_care[Care.TOGETHER]))
-        await _first_error_of([self._work(together, outcomes) for _ in range(works)])
-        for care in (Care.SINGLED_OUT, Care.ALONE):
-            for number in by_care[care]:
-                outcomes[number] = await self._read_page(number, care)
+        for care, pages in by_care.items():
+            remaining = iter(pages)
+            works = min(in_flight, len(pages))
+            await _first_error_of([self._work(remaining, care, outcomes) for _ in range(works)])
         return outcomes
 
     def _known(self, numbers: Sequence[int]) -> dict[int, PageOutcome]:
@@ -184,9 +182,9 @@ class _Reading:
             known[number] = failed_page(number, Reason.KILLED_WORKER, "reading this page ended its worker repeatedly")
         return known
 
-    async def _work(self, numbers: Iterator[int], outcomes: dict[int, PageOutcome]) -> None:
+    async def _work(self, numbers: Iterator[int], care: Care, outcomes: dict[int, PageOutcome]) -> None:
         for number in numbers:
-            outcomes[number] = await self._read_page(number, Care.TOGETHER)
+            outcomes[number] = await self._read_page(number, care)
 
     async def _read_page(self, number: int, care: Care) -> PageOutcome:
         async with self.company.reading(care):

@@ -170,16 +170,19 @@ def half(rig: Rig, documents: list[Document]) -> int:
 
 @pytest.mark.chaos
 async def test_page_that_kills_its_worker_is_marked_and_the_rest_is_read(tmp_path: Path) -> None:
-    async with running_rig(tmp_path, workers=1, settings={"OCR_WORKER_CONCURRENCY": "1"}) as rig:
-        killer, innocent = "document 7 page 3", "document 8 page 2"
-        document, other = rig.document(7, 5), rig.document(8, 4)
-        pages = await read_with_deaths(rig, document, killer, 4)
+    async with running_rig(tmp_path, settings={"OCR_WORKER_CONCURRENCY": "1"}) as rig:
+        document = rig.document(7, 5)
+        pages = await read_with_deaths(rig, document, document.page(3), 5)
         assert (pages[3]["status"], pages[3]["reason"]) == ("failed", "killed_worker")
         assert [n for n, page in pages.items() if page["status"] == "ok"] == [1, 2, 4, 5]
-        assert rig.engine.asked()[killer] == 4
-        pages = await read_with_deaths(rig, other, innocent, 3)
-        assert [page["status"] for page in pages.values()] == ["ok"] * 4, "it was not at fault for three deaths"
-        assert rig.engine.asked()[innocent] == 4
+
+
+@pytest.mark.chaos
+async def test_page_whose_worker_dies_by_chance_is_read(tmp_path: Path) -> None:
+    async with running_rig(tmp_path, settings={"OCR_WORKER_CONCURRENCY": "1"}) as rig:
+        document = rig.document(8, 4)
+        pages = await read_with_deaths(rig, document, document.page(2), 4)
+        assert [page["status"] for page in pages.values()] == ["ok"] * 4
 
 
 async def read_with_deaths(rig: Rig, document: Document, page: str, deaths: int) -> dict[int, dict[str, Any]]:
@@ -190,4 +193,6 @@ async def read_with_deaths(rig: Rig, document: Document, page: str, deaths: int)
         await rig.engine.until_asked_for(page, death)
         await rig.emulator.kill_worker(rig.emulator.jobs()[-1].worker_id or "")
     await rig.engine.control(hang=[])
-    return {page["page"]: page for page in (await delivery)["pages"]}
+    result = await delivery
+    assert result["debug"]["checkpoint"]["deaths"] == deaths
+    return {page["page"]: page for page in result["pages"]}

@@ -1,6 +1,6 @@
 import asyncio
 
-from handler.company import Care, Company
+from handler.company import SINGLED_OUT_AT_ONCE, Care, Company
 
 
 class Room:
@@ -40,15 +40,16 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-async def test_pages_that_are_singled_out_are_read_one_by_one_beside_the_others() -> None:
+async def test_few_pages_that_are_singled_out_are_read_at_a_time_beside_the_others() -> None:
     room = Room()
     await room.come("a", Care.TOGETHER)
-    await room.come("s1", Care.SINGLED_OUT)
-    await room.come("s2", Care.SINGLED_OUT)
+    singled_out = [f"s{n}" for n in range(SINGLED_OUT_AT_ONCE + 1)]
+    for name in singled_out:
+        await room.come(name, Care.SINGLED_OUT)
     await room.come("b", Care.TOGETHER)
-    assert room.inside == ["a", "s1", "b"]
-    await room.go("s1")
-    assert room.inside == ["a", "b", "s2"]
+    assert room.inside == ["a", *singled_out[:-1], "b"]
+    await room.go("s0")
+    assert room.inside == ["a", *singled_out[1:-1], "b", singled_out[-1]]
 
 
 async def test_a_page_alone_waits_for_all_others_and_holds_up_new_ones() -> None:
