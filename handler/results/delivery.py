@@ -67,10 +67,17 @@ class Deliverer:
                 return fitting
             if transport is Transport.INLINE:
                 raise self._too_large(encoded)
+        refused: StorageUnavailable | None = None
         for storage in self._storages(transport):
-            stored = left.get(storage.delivery) or await storage.put(_result_name(output, encoded), encoded.data, JSON)
+            try:
+                stored = left.get(storage.delivery) or await storage.put(
+                    _result_name(output, encoded), encoded.data, JSON
+                )
+            except StorageUnavailable as error:
+                refused = error
+                continue
             return _envelope(storage.delivery, output, encoded, key=stored.key, url=stored.url)
-        raise self._too_large(encoded)
+        raise refused or self._too_large(encoded)
 
     def _storages(self, transport: Transport) -> list[Storage]:
         """For `auto` the bucket first: anyone can fetch from its signed address."""

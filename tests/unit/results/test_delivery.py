@@ -38,9 +38,10 @@ def noise(size: int) -> str:
 
 
 class Full:
-    """A volume without room."""
+    """A storage without room."""
 
-    delivery = Delivery.VOLUME
+    def __init__(self, delivery: Delivery = Delivery.VOLUME) -> None:
+        self.delivery = delivery
 
     async def put(self, name: str, data: bytes, media_type: str) -> Stored:
         raise StorageUnavailable("the volume refused the result: No space left on device")
@@ -95,6 +96,14 @@ async def test_twelve_megabytes_that_do_not_shrink_go_to_the_volume(volume: Volu
     data = (tmp_path / envelope.key).read_bytes()
     assert (len(data), hashlib.sha256(data).hexdigest()) == (envelope.size, envelope.sha256)
     assert sorted(p.name for p in (tmp_path / "glmocr/results" / KEY).iterdir()) == ["result.json"]
+
+
+async def test_where_the_bucket_refuses_the_volume_takes_it(volume: VolumeStorage) -> None:
+    deliverer = Deliverer(volume, Full(Delivery.S3), inline_limit=10_000)
+    value = await deliverer.deliver(output(noise(100_000)), (), Transport.AUTO)
+    assert value["delivery"] == Delivery.VOLUME
+    with pytest.raises(StorageUnavailable):
+        await deliverer.deliver(output(noise(100_000)), (), Transport.S3)
 
 
 async def test_what_fits_nowhere_is_said() -> None:
