@@ -36,7 +36,7 @@ class RenderPool:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._buffers = BufferStore(settings.max_page_pixels * COLOUR, spare=2 * settings.render_processes)
-        self._turns = Turns(settings.render_processes + 1, drawings=settings.render_processes)
+        self._turns = Turns(settings.render_processes)
         self._pool: ProcessPool | None = None
 
     def __enter__(self) -> "RenderPool":

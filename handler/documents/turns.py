@@ -1,12 +1,14 @@
 """In which order the render processes serve: the page that is nearest to being sent goes first.
 
 The processes' own queue is first in, first out. Filled freely, it would draw every page in flight before it cut the
-first one; so it only gets what it needs to stay busy, and the rest waits here. A drawing is handed over only when a
-process is free for it: it would stand in the way of the next page to be cut. Documents take turns: the first page of
-one that is new goes before the next pages of all others, so that a short document does not wait for long ones.
+first one; so it only gets what it needs to stay busy, and the rest waits here. Until the first page is cut that is what
+the processes can begin at once, since a drawing that waits in their queue stands in that page's way; from then on a
+little more, since they would be idle while this process sends a page's regions. Documents take turns: the first page
+of one that is new goes before the next pages of all others, so that a short document does not wait for long ones.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Hashable
 from contextlib import asynccontextmanager
 from enum import IntEnum
@@ -18,6 +20,10 @@ ROUNDS_REMEMBERED = 64
 """Owners that have asked for nothing for so many rounds are forgotten when there are too many, and count as new."""
 
 
+AHEAD = 1
+"""Drawings in the processes' own queue."""
+
+
 class Rank(IntEnum):
     """Kinds of work, the most urgent first."""
 
@@ -27,16 +33,19 @@ class Rank(IntEnum):
 
 
 class Turns:
-    """At most `places` blocks run at once, `drawings` of them drawing; a free place goes to the lowest rank, then to
-    the earliest round.
+    """At most `processes` blocks run at once, one more if it is no drawing, and after the first cut `ahead` more.
+
+    A free place goes to the lowest rank, then to the earliest round.
 
     Every block of an owner belongs to a later round than the one before; blocks without owner, and those of one round,
     go by their wait.
     """
 
-    def __init__(self, places: int, drawings: int) -> None:
-        self._free = places
-        self._free_to_draw = drawings
+    def __init__(self, processes: int, ahead: int = AHEAD) -> None:
+        self._processes = processes
+        self._ahead = ahead
+        self._running: Counter[Rank] = Counter()
+        self._has_cut = False
         self._numbers = count()
         self._waiting: list[tuple[Rank, int, int, asyncio.Future[None]]] = []
         self._round = 0
@@ -53,21 +62,24 @@ class Turns:
             yield
         finally:
             if not turn.cancelled():
-                self._free += 1
-                self._free_to_draw += rank is Rank.DRAW
+                self._running[rank] -= 1
+                self._has_cut = (self._has_cut or rank is Rank.CUT) and self._running.total() > 0
                 self._serve()
 
     def _serve(self) -> None:
-        while self._free and self._waiting:
+        while self._waiting:
             rank, of_round, _, turn = self._waiting[0]
-            if rank is Rank.DRAW and not self._free_to_draw and not turn.cancelled():
+            if not (turn.cancelled() or self._fits(rank)):
                 return
             heappop(self._waiting)
             if not turn.cancelled():
-                self._free -= 1
-                self._free_to_draw -= rank is Rank.DRAW
+                self._running[rank] += 1
                 self._round = max(self._round, of_round)
                 turn.set_result(None)
+
+    def _fits(self, rank: Rank) -> bool:
+        room = self._processes + self._ahead * self._has_cut + (rank is not Rank.DRAW)
+        return self._running.total() < room
 
     def _round_of(self, owner: Hashable) -> int:
         if owner is None:

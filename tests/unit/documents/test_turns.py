@@ -8,13 +8,13 @@ from handler.documents.turns import Rank, Turns
 
 
 async def test_the_page_nearest_to_its_end_goes_first() -> None:
-    turns, order = Turns(1, drawings=1), list[str]()
+    turns, order = Turns(1, ahead=0), list[str]()
 
     async def work(name: str, rank: Rank) -> None:
         async with turns.turn(rank):
             order.append(name)
 
-    async with turns.turn(Rank.DRAW):
+    async with turns.turn(Rank.DRAW), turns.turn(Rank.OPEN):
         names = (("draw", Rank.DRAW), ("open", Rank.OPEN), ("cut", Rank.CUT), ("more", Rank.DRAW))
         tasks = [asyncio.create_task(work(name, rank)) for name, rank in names]
         await asyncio.sleep(0)
@@ -24,7 +24,7 @@ async def test_the_page_nearest_to_its_end_goes_first() -> None:
 
 
 async def test_documents_take_turns_and_a_new_one_goes_first() -> None:
-    turns, order = Turns(1, drawings=1), list[str]()
+    turns, order = Turns(1, ahead=0), list[str]()
     late: list[asyncio.Task[None]] = []
 
     async def draw(page: str) -> None:
@@ -42,32 +42,39 @@ async def test_documents_take_turns_and_a_new_one_goes_first() -> None:
     assert order == ["a1", "b1", "a2", "b2", "c1", "c2", "a3", "b3", "a4"]
 
 
-async def test_no_drawing_is_handed_over_before_a_process_is_free_for_it() -> None:
-    turns, order = Turns(2, drawings=1), list[str]()
+async def test_no_drawing_waits_in_the_processes_queue_until_the_first_page_is_cut() -> None:
+    turns, begun = Turns(1, ahead=1), list[str]()
+    done = asyncio.Event()
 
-    async def work(name: str, rank: Rank) -> None:
-        async with turns.turn(rank):
-            order.append(name)
+    async def draw(name: str) -> None:
+        async with turns.turn(Rank.DRAW):
+            begun.append(name)
+            await done.wait()
 
-    async with turns.turn(Rank.DRAW):
-        waiting = asyncio.create_task(work("draw", Rank.DRAW))
-        await asyncio.sleep(0)
-        await work("cut", Rank.CUT)
-    await waiting
-    assert order == ["cut", "draw"]
+    drawings = [asyncio.create_task(draw(f"page {number}")) for number in (1, 2, 3)]
+    await asyncio.sleep(0)
+    assert begun == ["page 1"]
+    async with turns.turn(Rank.CUT):
+        assert begun == ["page 1"]
+    await asyncio.sleep(0)
+    assert begun == ["page 1", "page 2"]
+    done.set()
+    await asyncio.gather(*drawings)
+    assert begun == ["page 1", "page 2", "page 3"]
+    assert not turns._has_cut, "idle again, the next page is a first one"
 
 
 @settings(deadline=None)
-@given(st.lists(st.tuples(st.sampled_from(Rank), st.booleans()), max_size=30), st.integers(1, 4), st.integers(1, 4))
-def test_every_place_comes_back(works: list[tuple[Rank, bool]], places: int, drawings: int) -> None:
+@given(st.lists(st.tuples(st.sampled_from(Rank), st.booleans()), max_size=30), st.integers(1, 4), st.integers(0, 3))
+def test_every_place_comes_back(works: list[tuple[Rank, bool]], processes: int, ahead: int) -> None:
     async def scenario() -> None:
-        turns, running = Turns(places, drawings), Counter[Rank]()
+        turns, running = Turns(processes, ahead), Counter[Rank]()
 
         async def work(rank: Rank) -> None:
             async with turns.turn(rank):
                 running[rank] += 1
-                assert running.total() <= places
-                assert running[Rank.DRAW] <= drawings
+                assert running.total() <= processes + ahead + 1
+                assert running[Rank.DRAW] <= processes + ahead
                 try:
                     await asyncio.sleep(0)
                 finally:
@@ -80,6 +87,6 @@ def test_every_place_comes_back(works: list[tuple[Rank, bool]], places: int, dra
                 task.cancel()
         answers = await asyncio.gather(*tasks, return_exceptions=True)
         assert all(answer is None or isinstance(answer, asyncio.CancelledError) for answer in answers)
-        assert (turns._free, turns._free_to_draw) == (places, drawings)
+        assert turns._running.total() == 0
 
     asyncio.run(scenario())
