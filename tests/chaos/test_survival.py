@@ -6,6 +6,7 @@ import math
 import random
 import sys
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine
 from pathlib import Path
 from typing import Any
@@ -63,12 +64,14 @@ async def kill_engine(rig: Rig, kills: list[float], *after_s: float) -> None:
         await rig.engine.start()
 
 
-async def fill_disk(rig: Rig, after_s: float, for_s: float) -> None:
-    """The volume is full for a while."""
+async def fill_disk(rig: Rig, after_s: float, for_s: float, meanwhile_answered: Counter[str]) -> None:
+    """The volume is full for a while: what is answered then is kept nowhere until it has room again."""
     await asyncio.sleep(after_s)
+    before = rig.engine.answered()
     rig.disk_full.touch()
     await asyncio.sleep(for_s)
     rig.disk_full.unlink()
+    meanwhile_answered.update(rig.engine.answered() - before)
 
 
 def assorted(rig: Rig, count: int, most_pages: int, seed: int) -> list[Document]:
@@ -105,6 +108,7 @@ async def test_short(tmp_path: Path) -> None:
 async def test_hundred_documents(tmp_path: Path) -> None:
     kills: list[str] = []
     engine_kills: list[float] = []
+    on_full_volume: Counter[str] = Counter()
     async with running_rig(tmp_path, workers=3, slots=16, seconds=0.3) as rig:
         documents = assorted(rig, 100, 40, seed=1)
         rig.emulator.faults.add(Fault(FaultKind.REFUSE_RESULT, "result", probability=0.05))
@@ -112,7 +116,7 @@ async def test_hundred_documents(tmp_path: Path) -> None:
         troubles = (
             kill_workers(rig, 10, random.Random(3), kills),
             kill_engine(rig, engine_kills, 20, 25),
-            fill_disk(rig, 15, 10),
+            fill_disk(rig, 25, 10, on_full_volume),
         )
         async with meanwhile(*troubles):
             results = await asyncio.gather(*(rig.deliver(document) for document in documents))
@@ -120,10 +124,13 @@ async def test_hundred_documents(tmp_path: Path) -> None:
         cost = check(rig, documents, results)
         refused = sum(bool(job.refused_posts) for job in rig.emulator.jobs())
         pages = sum(document.pages for document in documents)
-        asked, answered = rig.engine.asked().total(), rig.engine.answered().total()
+        unanswered = rig.engine.asked().total() - rig.engine.answered().total()
+        answered = Counter({page: n for page, n in rig.engine.answered().items() if page.startswith("document")})
+        twice = answered - Counter(set(answered))
+        lost_on_full = sum((twice & on_full_volume).values())
         sys.stdout.write(
             f"{pages} pages, {seconds:.0f} s, {len(kills)} kills, {refused} refused, {cost:.3f} requests/page: "
-            f"{asked - answered} not answered, {answered - pages} answered twice\n"
+            f"{unanswered} not answered, {twice.total()} answered twice, {lost_on_full} of these on a full volume\n"
         )
         assert len(kills) >= 3
         assert len(engine_kills) == 2
