@@ -11,7 +11,7 @@ import msgspec
 
 from glmocr_runpod.contract import Counts, Options
 from glmocr_runpod.disk import writing
-from glmocr_runpod.document import Document
+from glmocr_runpod.document import Document, writable
 from glmocr_runpod.effects import Flow, Together, call
 from glmocr_runpod.errors import (
     ClientError,
@@ -161,9 +161,9 @@ def stems(paths: Iterable[Path], known: Mapping[str, str] = MappingProxyType({})
     chosen: dict[Path, str] = {}
     taken = {stem.casefold() for stem in known.values()}
     for path in paths:
-        stem = known.get(str(path), path.stem)
+        stem = writable(known.get(str(path), path.stem))
         if str(path) not in known and stem.casefold() in taken:
-            stem = f"{stem}-{sha256(str(path).encode())[:8]}"
+            stem = writable(f"{stem}-{sha256(str(path).encode(errors='surrogateescape'))[:8]}")
         chosen[path] = stem
         taken.add(stem.casefold())
     return chosen

@@ -20,6 +20,18 @@ FIGURES = "figures/"
 """Where the worker's names put figures. Documents saved side by side have figures of the same names."""
 
 
+STEM_BYTES = 200
+"""A file system takes names of 255 bytes; endings and the staged file's name come on top."""
+
+
+def writable(stem: str) -> str:
+    """A stem that leaves room for endings: a long one cut, with a piece of its digest."""
+    data = stem.encode(errors="surrogateescape")
+    if len(data) <= STEM_BYTES:
+        return stem
+    return f"{data[: STEM_BYTES - 9].decode(errors='ignore')}-{sha256(data)[:8]}"
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     """The result of one document. `output` is its typed form, `data` the JSON it was read from, whole."""
@@ -83,7 +95,7 @@ class Document:
         The JSON comes last: where it is, everything else is. Raises `OutputError`.
         """
         folder = Path(directory)
-        stem = stem or Path(self.name).stem or "document"
+        stem = writable(stem or Path(self.name).stem or "document")
         written = []
         for artifact in self.output.artifacts:
             if artifact.data is not None:

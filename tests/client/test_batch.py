@@ -129,6 +129,9 @@ def test_names_that_would_be_the_same() -> None:
     assert names[Path("a/x.pdf")] == "x"
     assert len({name.casefold() for name in names.values()}) == 4
     assert names == stems(list(names))
+    long = [Path("a") / ("n" * 250 + ".pdf"), Path("b") / ("n" * 250 + ".pdf")]
+    assert len(set(stems(long).values())) == 2
+    assert all(len(stem) <= 200 for stem in stems(long).values())
 
 
 def item(path: str, **more: object) -> BatchItem:

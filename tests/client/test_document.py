@@ -36,6 +36,14 @@ def test_saved_files(tmp_path: Path) -> None:
     assert paths[0].read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.parametrize("name", ["é" * 120 + ".pdf", "x" * 2000 + ".pdf", "\udcff" * 250 + ".pdf"])
+def test_long_names_are_cut_and_stay_apart(tmp_path: Path, name: str) -> None:
+    wire = json.dumps(golden("inline")).encode()
+    for named in (name, "y" + name):
+        Document.from_json(named, wire).save(tmp_path)
+    assert len(list(tmp_path.glob("*.json"))) == 2
+
+
 @pytest.mark.parametrize("name", ["../../evil.png", "/etc/evil.png", "..\\evil.png", "a/../../evil.png"])
 def test_nothing_is_written_outside(tmp_path: Path, name: str) -> None:
     wire = copy.deepcopy(golden("inline"))
