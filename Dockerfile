@@ -33,6 +33,7 @@ SHELL ["/bin/bash", "-euxo", "pipefail", "-c"]
 ARG BAKE_MODEL=1
 COPY models.manifest.yaml ./
 COPY handler/__init__.py handler/errors.py handler/schema.py handler/logs.py handler/redaction.py handler/
+COPY handler/supervisor.py handler/
 COPY handler/models handler/models
 COPY scripts/__init__.py scripts/fetch_model.py scripts/
 # A token is needed for a private mirror only; as a secret it never reaches a layer.
