@@ -3,6 +3,7 @@
 A worker is known by its id, which only `Fleet.enlist` gives out: whoever has it is that worker.
 """
 
+import asyncio
 from collections.abc import Mapping
 
 from aiohttp import web
@@ -94,7 +95,8 @@ class WorkerApi:
         if fault.kind is FaultKind.REFUSE_RESULT:
             self._queue.refuse(job, "injected")
             raise BadRequest("injected refusal")
-        return await inflict(fault, request, handle, self._clock)
+        # What has arrived is processed in the end, whether or not its sender still waits for the answer.
+        return await asyncio.shield(inflict(fault, request, handle, self._clock))
 
     async def chunk(self, request: web.Request) -> web.Response:
         """One chunk of a generator handler."""

@@ -28,7 +28,8 @@ from handler.supervisor import die_with_parent
 from handler.volume import Housekeeper, mounted
 from handler.worker import Worker
 
-PROGRESS_TIMEOUT_S = 5.0
+PROGRESS_TIMEOUT_S = 30.0
+"""Long, since giving up a message is no proof that it will not be processed later, over the result."""
 
 
 def serve(settings: Settings, chain: Chain, report: BootReport, lines: JobLines) -> None:

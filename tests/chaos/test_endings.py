@@ -49,7 +49,7 @@ async def test_cancel_aborts_in_the_engine_and_the_worker_serves_on(rig: Rig) ->
 
 
 async def test_progress_that_is_late_never_hides_the_result(rig: Rig) -> None:
-    rig.emulator.faults.add(Fault(FaultKind.DELAY, "progress", delay_s=3))
+    rig.emulator.faults.add(Fault(FaultKind.DELAY, "progress", delay_s=8))
     await rig.engine.control(seconds=3)
     document = rig.document(3, 4)
     job = await rig.emulator.wait_job(await rig.submit(document))
