@@ -41,6 +41,12 @@ from glmocr_runpod.storage import RemoteStorage
 T = TypeVar("T")
 CONNECT_S = 10.0
 CONNECTIONS = 64
+NEVER_SENT = (
+    aiohttp.ClientConnectorError,
+    aiohttp.ConnectionTimeoutError,
+    aiohttp.InvalidURL,
+    aiohttp.NonHttpUrlClientError,
+)
 
 
 class AsyncClient:
@@ -236,7 +242,7 @@ class AsyncRunner:
             ) as answer:
                 body = await answer.read()
                 return Response(answer.status, body, {name.lower(): value for name, value in answer.headers.items()})
-        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
+        except NEVER_SENT as error:
             return NoAnswer(Break.NOT_SENT, _said(error))
         except TimeoutError as error:
             return NoAnswer(Break.TIMEOUT, _said(error))

@@ -1,9 +1,11 @@
 """The client's settings: from arguments, the environment, or a file. The only reader of the environment."""
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import msgspec
 import platformdirs
@@ -14,6 +16,8 @@ APP = "glmocr-runpod"
 RUNPOD_URL = "https://api.runpod.ai/v2"
 TRUE = frozenset({"1", "true", "yes", "on"})
 FALSE = frozenset({"0", "false", "no", "off"})
+_PLAIN = re.compile(r"[!-~]+")
+_SEGMENT = re.compile(r"[A-Za-z0-9._-]+")
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,19 +61,32 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def base_url(self) -> str:
         """The endpoint's address."""
-        return f"{self.runpod_api_url.rstrip('/')}/{self.runpod_endpoint_id}"
+        return f"{self.api_url}/{self.runpod_endpoint_id}"
+
+    @property
+    def api_url(self) -> str:
+        """The platform's address in one spelling: jobs are known by it."""
+        return self.runpod_api_url.rstrip("/")
 
     @property
     def state_directory(self) -> Path:
         """Where the ledger lies."""
-        return Path(self.glmocr_state_dir) if self.glmocr_state_dir else platformdirs.user_state_path(APP)
+        given = self.glmocr_state_dir
+        return Path(given).expanduser().absolute() if given else platformdirs.user_state_path(APP)
 
     def require_endpoint(self) -> "Config":
-        """Itself, if documents can be sent with it. Raises `ConfigError` naming what is missing."""
+        """Itself, if documents can be sent with it. Raises `ConfigError` naming what is missing or cannot be."""
         missing = [name for name in ("runpod_api_key", "runpod_endpoint_id") if not getattr(self, name)]
         if missing:
             names = " and ".join(name.upper() for name in missing)
             raise ConfigError(f"set {names} in the environment or in {config_file()}")
+        # What cannot be sent must not look as if it had been: a broken submission is an ambiguous one.
+        if not _PLAIN.fullmatch(self.runpod_api_key):
+            raise ConfigError("RUNPOD_API_KEY has blanks or characters that no key has")
+        if not _SEGMENT.fullmatch(self.runpod_endpoint_id):
+            raise ConfigError(f"RUNPOD_ENDPOINT_ID={self.runpod_endpoint_id!r} is not the id of an endpoint")
+        if urlsplit(self.api_url).scheme not in ("http", "https") or not urlsplit(self.api_url).hostname:
+            raise ConfigError(f"RUNPOD_API_URL={self.runpod_api_url!r} is not an http(s) address")
         return self
 
 
@@ -83,7 +100,7 @@ def load(environment: Mapping[str, str] | None = None, file: Path | None = None,
     environment = os.environ if environment is None else environment
     values: dict[str, object] = dict(_from_file(file or config_file()))
     for name in Config.__struct_fields__:
-        text = environment.get(name.upper())
+        text = environment.get(name.upper(), "").strip()
         if text:
             values[name] = text
     values |= {name: value for name, value in given.items() if value is not None}

@@ -121,7 +121,7 @@ class Core:
         return Reader(
             desk=desk,
             kit=self._kit,
-            api_url=self.config.runpod_api_url,
+            api_url=self.config.api_url,
             endpoint_id=self.config.runpod_endpoint_id,
             jobs_at_once=self.config.glmocr_jobs_per_document,
             uploader=self._storage,

@@ -177,6 +177,8 @@ def _session() -> requests.Session:
 
 def _no_answer(error: Exception, *, expired: bool) -> NoAnswer:
     message = f"{type(error).__name__}: {error}"
+    if isinstance(error, ValueError):  # an address or a header that cannot be made into a request
+        return NoAnswer(Break.NOT_SENT, message)
     if any(isinstance(cause, NewConnectionError | ConnectTimeoutError) for cause in _causes(error)):
         return NoAnswer(Break.NOT_SENT, message)
     if any(type(cause).__name__ == "SSLCertVerificationError" for cause in _causes(error)):

@@ -42,6 +42,30 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
         load({}, tmp_path / "none.toml").require_endpoint()
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("RUNPOD_API_KEY", "two words"),
+        ("RUNPOD_API_KEY", "ключ"),
+        ("RUNPOD_ENDPOINT_ID", "id/run"),
+        ("RUNPOD_API_URL", "api.runpod.ai/v2"),
+        ("RUNPOD_API_URL", "https://"),
+    ],
+)
+def test_what_could_not_be_sent_is_refused_before_it_looks_ambiguous(tmp_path: Path, name: str, value: str) -> None:
+    good = {"RUNPOD_API_KEY": " rp_key\n", "RUNPOD_ENDPOINT_ID": "abc123"}
+    assert load(good, tmp_path / "none.toml").require_endpoint().runpod_api_key == "rp_key"
+    with pytest.raises(ConfigError, match=name):
+        load(good | {name: value}, tmp_path / "none.toml").require_endpoint()
+
+
+def test_one_endpoint_has_one_spelling(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spelled = [load({"RUNPOD_API_URL": url}, tmp_path / "none.toml") for url in ("http://h/v2", "http://h/v2/")]
+    assert len({config.api_url for config in spelled}) == 1
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert load({"GLMOCR_STATE_DIR": "~/state"}, tmp_path / "none.toml").state_directory == tmp_path / "state"
+
+
 def test_keys_are_not_shown(tmp_path: Path) -> None:
     secrets = {
         "RUNPOD_API_KEY": "rp_secret",

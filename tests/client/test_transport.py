@@ -140,6 +140,14 @@ def test_no_such_host(exchange: Exchange) -> None:
 
 
 @shells
+@pytest.mark.parametrize("url", ["no-scheme/v2", "http://[half/v2", "ftp://127.0.0.1/v2"])
+def test_an_address_that_is_none(exchange: Exchange, url: str) -> None:
+    outcome = exchange(url, RUN)
+    assert isinstance(outcome, NoAnswer)
+    assert outcome.how is Break.NOT_SENT
+
+
+@shells
 def test_a_reset_after_the_request(exchange: Exchange) -> None:
     def behave(connection: socket.socket) -> None:
         received(connection)
