@@ -177,7 +177,8 @@ def _session() -> requests.Session:
 
 def _no_answer(error: Exception, *, expired: bool) -> NoAnswer:
     message = f"{type(error).__name__}: {error}"
-    if isinstance(error, ValueError):  # an address or a header that cannot be made into a request
+    # An address or a header that cannot be made into a request; a proxy that did not connect or let us through.
+    if isinstance(error, ValueError | requests.exceptions.ProxyError):
         return NoAnswer(Break.NOT_SENT, message)
     if any(isinstance(cause, NewConnectionError | ConnectTimeoutError) for cause in _causes(error)):
         return NoAnswer(Break.NOT_SENT, message)

@@ -147,6 +147,19 @@ def test_an_address_that_is_none(exchange: Exchange, url: str) -> None:
     assert outcome.how is Break.NOT_SENT
 
 
+def test_a_proxy_that_lets_nobody_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(connection: socket.socket) -> None:
+        received(connection)
+        connection.sendall(b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n")
+
+    with server(refuse) as proxy:
+        monkeypatch.setenv("HTTPS_PROXY", proxy.removesuffix("/v2"))
+        monkeypatch.setenv("NO_PROXY", "")
+        outcome = over_requests("https://example.invalid/v2", RUN)
+    assert isinstance(outcome, NoAnswer)
+    assert outcome.how is Break.NOT_SENT
+
+
 @shells
 def test_a_reset_after_the_request(exchange: Exchange) -> None:
     def behave(connection: socket.socket) -> None:
