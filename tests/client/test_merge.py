@@ -1,13 +1,18 @@
 """Parts put together: every page once, in order, under its original number; nothing the worker said is dropped."""
 
 import copy
+import random
+import re
 from typing import Any
 
 import msgspec
 from glmocr_runpod.contract import JobOutput
 from glmocr_runpod.errors import JobFailed
 from glmocr_runpod.merge import PartResult, merge
+from glmocr_runpod.pages import chunks
 from glmocr_runpod.plan import Carry, Part
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from handler.schema import JobOutput as WorkersJobOutput
 from tests.contract.golden_files import golden
@@ -125,6 +130,48 @@ def test_comments_name_original_pages() -> None:
 def test_markdown_that_nobody_asked_for_stays_absent() -> None:
     wire = output(1, 2, 3, 4) | {"markdown": None}
     assert merge([PartResult(part(1, 2, 3, 4), wire), _failed(part(5))], WHOLE)["markdown"] is None
+
+
+def _any_output(pages: int, chance: random.Random) -> dict[str, Any]:
+    """A part's result: regions with texts of their own, some of them figures with an artifact and a link."""
+    wire = copy.deepcopy(golden("inline"))
+    page, figure = wire["pages"][0], wire["artifacts"][0]
+    wire |= {"pages": [], "artifacts": [], "markdown": "", "degraded": {"count": 0, "items": []}}
+    for number in range(1, pages + 1):
+        regions = []
+        for index in range(chance.randint(0, 3)):
+            name = f"figures/page-{number:04d}-figure-{index:03d}.jpg" if chance.random() < 0.4 else None
+            text = f"text {chance.random()}"
+            regions.append({**page["regions"][0], "index": index, "text": text, "figure": name})
+            wire["markdown"] += f"{text}\n\n"
+            if name:
+                wire["artifacts"].append({**figure, "name": name, "page": number, "region": index})
+                wire["markdown"] += f"![image]({name})\n\n"
+        wire["pages"].append({**page, "page": number, "regions": regions})
+    return dict(wire)
+
+
+@given(st.sets(st.integers(1, 60), min_size=1, max_size=30), st.integers(1, 7), st.randoms(use_true_random=False))
+@settings(max_examples=40, deadline=None)
+def test_whatever_is_divided_every_page_text_and_figure_is_there_once(
+    asked: set[int], size: int, chance: random.Random
+) -> None:
+    covers = chunks(sorted(asked), size)
+    parts = [part(*numbers) for numbers in covers]
+    results = [PartResult(one, _any_output(len(one.covers), chance)) for one in parts[:1]]
+    for one in parts[1:]:
+        gone = chance.random() < 0.3
+        results.append(_failed(one) if gone else PartResult(one, _any_output(len(one.covers), chance)))
+    texts = [r["text"] for one in results if one.output for page in one.output["pages"] for r in page["regions"]]
+    merged = merge(results, WHOLE)
+    WorkersJobOutput.model_validate(merged)
+    assert [page["page"] for page in merged["pages"]] == sorted(asked)
+    assert [r["text"] for page in merged["pages"] for r in page["regions"]] == texts
+    assert all(text in merged["markdown"] for text in texts)
+    names = {artifact["name"]: artifact["page"] for artifact in merged["artifacts"]}
+    assert len(names) == len(merged["artifacts"])
+    assert set(re.findall(r"\]\(([^)]+)\)", merged["markdown"])) == names.keys()
+    assert all(f"page-{page:04d}-" in name for name, page in names.items())
 
 
 def _failed(missing: Part) -> PartResult:
