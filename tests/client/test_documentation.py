@@ -4,12 +4,16 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
 from glmocr_runpod import Client, Config
 from glmocr_runpod.errors import Exit
 
+from tests.client import scans
+from tests.client.reading import Reading
 from tests.client.rig import Rig
 
-PAGE = (Path(__file__).parents[2] / "docs" / "client.md").read_text()
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "client.md").read_text()
 
 
 def test_every_setting_is_there() -> None:
@@ -20,6 +24,24 @@ def test_every_setting_is_there() -> None:
 def test_every_exit_code_is_there() -> None:
     table = PAGE[PAGE.index("| exit code |") :]
     assert [int(code) for code in re.findall(r"^\| (\d+) \|", table, re.M)] == list(Exit)
+
+
+def blocks(page: str) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", page, re.S)
+
+
+def test_the_examples_run_as_they_are_written(rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in rig.environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(tmp_path)
+    for number, name in enumerate(("contract.pdf", "long.pdf", "examples/agreement.pdf"), 1):
+        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).write_bytes(scans.scan(30, [number]))
+    with rig.worker(Reading()):
+        for code in (blocks(PAGE)[0], *blocks((ROOT / "README.md").read_text())):
+            exec(code, {"paths": [Path("contract.pdf"), Path("long.pdf")]})
+    assert sorted(path.name for path in Path("out").glob("*.md")) == ["contract.md", "long.md"]
+    assert len(rig.jobs()) == 4  # contract.pdf with options and without, and each other once
 
 
 class FakeRedis:
@@ -61,7 +83,7 @@ class FakeRedis:
 
 
 def test_the_example_ledger_works(rig: Rig) -> None:
-    block = next(code for code in re.findall(r"```python\n(.*?)```", PAGE, re.S) if "class RedisLedger" in code)
+    block = next(code for code in blocks(PAGE) if "class RedisLedger" in code)
     space: dict[str, Any] = {}
     exec(block, space)
     redis = FakeRedis()
