@@ -113,16 +113,7 @@ class DocumentReader:
         pages = tuple(outcome.result for outcome in outcomes)
         output = JobOutput(
             status=status_of(pages),
-            document=DocumentInfo(
-                sha256=document.sha256,
-                size=document.size,
-                kind=document.kind,
-                page_count=opened.page_count,
-                pages_read=sum(page.status is not PageStatus.FAILED for page in pages),
-                filename=document.filename,
-                content_key=key,
-                repaired=opened.repaired,
-            ),
+            document=_described(document, opened, key, pages),
             markdown=markdown(pages, furniture=job.furniture) if Format.MARKDOWN in job.formats else None,
             pages=pages if Format.JSON in job.formats else tuple(_without_regions(pages)),
             counts=counts_of(pages),
@@ -203,6 +194,19 @@ def refuse_reserved(job: JobInput) -> None:
     reserved = sorted(RESERVED_FORMATS & set(job.formats))
     if reserved:
         raise UnsupportedFormat(f"formats: {', '.join(reserved)} is reserved and not made in version 1")
+
+
+def _described(document: StagedDocument, opened: OpenedDocument, key: str, pages: Sequence[PageResult]) -> DocumentInfo:
+    return DocumentInfo(
+        sha256=document.sha256,
+        size=document.size,
+        kind=document.kind,
+        page_count=opened.page_count,
+        pages_read=sum(page.status is not PageStatus.FAILED for page in pages),
+        filename=document.filename,
+        content_key=key,
+        repaired=opened.repaired,
+    )
 
 
 def _options(job: JobInput) -> ReadOptions:
