@@ -1,6 +1,7 @@
 """A document that was read."""
 
 import base64
+import binascii
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -77,8 +78,8 @@ class Document:
 
     @property
     def absent(self) -> tuple[Artifact, ...]:
-        """Files of the result that could not be fetched from where the worker left them."""
-        return tuple(artifact for artifact in self.output.artifacts if artifact.data is None)
+        """Files of the result that could not be fetched from where the worker left them, or came damaged."""
+        return tuple(artifact for artifact in self.output.artifacts if _content(artifact) is None)
 
     def raise_if_degraded(self) -> None:
         """Raise `Degraded` unless every page and region is as good as it should be, and every file is there."""
@@ -98,16 +99,24 @@ class Document:
         stem = writable(stem or Path(self.name).stem or "document")
         written = []
         for artifact in self.output.artifacts:
-            if artifact.data is not None:
-                content = base64.b64decode(artifact.data)
-                if sha256(content) == artifact.sha256:
-                    written.append(_write(folder / _inside(_beside(stem, artifact.name)), content))
+            content = _content(artifact)
+            if content is not None:
+                written.append(_write(folder / _inside(_beside(stem, artifact.name)), content))
         if self.output.markdown is not None:
             text = self.output.markdown.replace(f"]({FIGURES}", f"]({quote(_beside(stem, FIGURES))}")
             written.append(_write(folder / f"{stem}.md", text.encode()))
         pretty = msgspec.json.format(self.data, indent=2)
         written.append(_write(folder / f"{stem}.json", pretty))
         return written
+
+
+def _content(artifact: Artifact) -> bytes | None:
+    """Its bytes, if they are here and the ones that its digest names."""
+    try:
+        content = base64.b64decode(artifact.data or "", validate=True)
+    except binascii.Error:
+        return None
+    return content if sha256(content) == artifact.sha256 else None
 
 
 def _beside(stem: str, name: str) -> str:

@@ -53,10 +53,12 @@ def test_nothing_is_written_outside(tmp_path: Path, name: str) -> None:
         assert path.resolve().is_relative_to(out.resolve())
 
 
-def test_a_figure_that_does_not_match_its_digest_is_not_written(tmp_path: Path) -> None:
+@pytest.mark.parametrize("spoilt", [{"sha256": "0" * 64}, {"data": "not base64"}, {"data": None}])
+def test_a_figure_that_is_not_what_its_digest_names_is_absent(tmp_path: Path, spoilt: dict[str, Any]) -> None:
     wire = copy.deepcopy(golden("inline"))
-    wire["artifacts"][0]["sha256"] = "0" * 64
+    wire["artifacts"][0] |= spoilt
     assert len(document(**wire).save(tmp_path)) == 2
+    assert document(**wire).absent[0].name == "figures/page-0001-figure-001.png"
 
 
 def test_degraded() -> None:
