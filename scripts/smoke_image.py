@@ -13,13 +13,14 @@ import pkgutil
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import yaml
 
 import handler
 from handler.errors import WorkerError
+from handler.patches.patch import PatchReport
 
 ALLOWED = Path("requirements/pip-check-allowed.txt")
 NOT_OURS = ("handler.engine.sglang_launcher", "handler.__main__")
@@ -50,7 +51,10 @@ class SmokeError(Exception):
 
 
 def check_imports() -> None:
-    """Every module of the worker can be imported."""
+    """Every module of the worker can be imported, RunPod's SDK behind its patches."""
+    from handler.patches.registry import apply_to_sdk
+
+    _show(apply_to_sdk())
     for module in pkgutil.walk_packages(handler.__path__, "handler."):
         if module.name not in NOT_OURS:
             importlib.import_module(module.name)
@@ -71,7 +75,11 @@ def check_patches() -> None:
     """The worker's patches hold on the packages installed here."""
     from handler.patches.registry import apply_patches
 
-    for report in apply_patches(allow_untested=False):
+    _show(apply_patches(allow_untested=False))
+
+
+def _show(reports: Iterable[PatchReport]) -> None:
+    for report in reports:
         print(f"patch {report.name} ({report.target} {report.version}): {report.outcome}")
 
 
