@@ -111,16 +111,15 @@ def key_of(request: EngineRequest) -> str:
 
 def read_attempts(folder: Path) -> tuple[list[Attempt], Answers]:
     """All attempts of a document, oldest first, and everything that the engine answered in them."""
-    answers: Answers = defaultdict(deque)
-    attempts = []
+    found = []
     for path in folder.glob("*.jsonl"):
         with suppress(FileNotFoundError):
-            attempts.append(_read(path, answers))
-    return sorted(attempts, key=lambda attempt: attempt.touched), answers
+            found.append((path.stat().st_mtime, path, path.read_bytes()))
+    answers: Answers = defaultdict(deque)
+    return [_read(path, touched, data, answers) for touched, path, data in sorted(found)], answers
 
 
-def _read(path: Path, answers: Answers) -> Attempt:
-    touched, data = path.stat().st_mtime, path.read_bytes()
+def _read(path: Path, touched: float, data: bytes, answers: Answers) -> Attempt:
     reading: dict[int, Care] = {}
     ending: Ending | None = None
     for line in data.splitlines():

@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 from hypothesis import given
@@ -24,6 +25,15 @@ def test_says_what_was_written(tmp_path: Path) -> None:
     (attempt,), answers = read_attempts(tmp_path)
     assert (attempt.reading, attempt.ending) == ({2: Care.ALONE}, Ending.ENGINE_LOST)
     assert [list(said) for said in answers.values()] == [[ANSWER]]
+
+
+def test_the_oldest_attempt_answers_first(tmp_path: Path) -> None:
+    for said, touched in (("second", 2_000), ("third", 3_000), ("first", 1_000)):
+        journal = Journal(tmp_path, "job")
+        journal.append([answered(REQUEST, Answer(said))])
+        os.utime(journal.path, (touched, touched))
+    _, answers = read_attempts(tmp_path)
+    assert [answer.text for said in answers.values() for answer in said] == ["first", "second", "third"]
 
 
 def test_nothing_has_come_before_where_there_is_no_folder(tmp_path: Path) -> None:
