@@ -175,7 +175,7 @@ def test_a_hang_ends_with_everything_it_started(page: bytes, fake: Fake, tmp_pat
         open({str(told)!r}, "w").write(str(child.pid))
         time.sleep(600)
     """
-    kept(shrink(page, 1000, fake(body), timeout_s=3), page, "more than 3 s")
+    kept(shrink(page, 1000, fake(body), timeout_s=6), page, "more than 6 s")
     child = int(told.read_text())
     assert not psutil.pid_exists(child) or psutil.Process(child).status() == psutil.STATUS_ZOMBIE
 
