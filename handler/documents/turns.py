@@ -1,9 +1,9 @@
 """In which order the render processes serve: the page that is nearest to being sent goes first.
 
 The processes' own queue is first in, first out. Filled freely, it would draw every page in flight before it cut the
-first one; so it only gets what it needs to stay busy, and the rest waits here. Until the first page is cut that is what
-the processes can begin at once, since a drawing that waits in their queue stands in that page's way; from then on a
-little more, since they would be idle while this process sends a page's regions. Documents take turns: the first page
+first one; so it only gets what it needs to stay busy, and the rest waits here. Until the first page is cut one process
+is kept for that, since nothing is in the engine yet; from then on they get a little more than they can begin at once,
+since they would be idle while this process sends a page's regions. Documents take turns: the first page
 of one that is new goes before the next pages of all others, so that a short document does not wait for long ones.
 """
 
@@ -33,7 +33,7 @@ class Rank(IntEnum):
 
 
 class Turns:
-    """At most `processes` blocks run at once, one more if it is no drawing, and after the first cut `ahead` more.
+    """At most `processes` blocks run at once: one of them no drawing before the first cut, `ahead` more after it.
 
     A free place goes to the lowest rank, then to the earliest round.
 
@@ -45,7 +45,7 @@ class Turns:
         self._processes = processes
         self._ahead = ahead
         self._running: Counter[Rank] = Counter()
-        self._has_cut = False
+        self._cutting = False
         self._numbers = count()
         self._waiting: list[tuple[Rank, int, int, asyncio.Future[None]]] = []
         self._round = 0
@@ -63,8 +63,8 @@ class Turns:
         finally:
             if not turn.cancelled():
                 self._running[rank] -= 1
-                self._has_cut = (self._has_cut or rank is Rank.CUT) and self._running.total() > 0
                 self._serve()
+                self._cutting = self._cutting and self._running.total() > 0
 
     def _serve(self) -> None:
         while self._waiting:
@@ -74,11 +74,15 @@ class Turns:
             heappop(self._waiting)
             if not turn.cancelled():
                 self._running[rank] += 1
+                self._cutting = self._cutting or rank is Rank.CUT
                 self._round = max(self._round, of_round)
                 turn.set_result(None)
 
     def _fits(self, rank: Rank) -> bool:
-        room = self._processes + self._ahead * self._has_cut + (rank is not Rank.DRAW)
+        if not self._cutting:
+            room = max(1, self._processes - 1) if rank is Rank.DRAW else self._processes + 1
+        else:
+            room = self._processes + self._ahead + (rank is not Rank.DRAW)
         return self._running.total() < room
 
     def _round_of(self, owner: Hashable) -> int:

@@ -42,8 +42,8 @@ async def test_documents_take_turns_and_a_new_one_goes_first() -> None:
     assert order == ["a1", "b1", "a2", "b2", "c1", "c2", "a3", "b3", "a4"]
 
 
-async def test_no_drawing_waits_in_the_processes_queue_until_the_first_page_is_cut() -> None:
-    turns, begun = Turns(1, ahead=1), list[str]()
+async def test_a_process_is_kept_for_the_first_cut_and_none_idles_after_it() -> None:
+    turns, begun = Turns(2, ahead=1), list[str]()
     done = asyncio.Event()
 
     async def draw(name: str) -> None:
@@ -51,17 +51,19 @@ async def test_no_drawing_waits_in_the_processes_queue_until_the_first_page_is_c
             begun.append(name)
             await done.wait()
 
-    drawings = [asyncio.create_task(draw(f"page {number}")) for number in (1, 2, 3)]
+    pages = [f"page {number}" for number in range(1, 6)]
+    drawings = [asyncio.create_task(draw(page)) for page in pages]
     await asyncio.sleep(0)
-    assert begun == ["page 1"]
+    assert begun == pages[:1]
     async with turns.turn(Rank.CUT):
-        assert begun == ["page 1"]
+        await asyncio.sleep(0)
+        assert begun == pages[:2], "both processes are busy, and one drawing waits for them"
     await asyncio.sleep(0)
-    assert begun == ["page 1", "page 2"]
+    assert begun == pages[:3]
     done.set()
     await asyncio.gather(*drawings)
-    assert begun == ["page 1", "page 2", "page 3"]
-    assert not turns._has_cut, "idle again, the next page is a first one"
+    assert begun == pages
+    assert not turns._cutting, "idle again: the next page is a first one"
 
 
 @settings(deadline=None)
