@@ -49,7 +49,7 @@ DEATHS_BEFORE_CAUTION = 2
 """A page that so many dead attempts were reading is no longer read together with others."""
 DEATHS_ALONE = 2
 """After so many with nothing else in the worker it is the page's fault: chance hardly strikes just then, twice."""
-ANSWERS_INTERVAL_S = 0.5
+ANSWERS_INTERVAL_S = 0.25
 """Answers are written together so often: what a death can cost beside what is in the engine."""
 
 
