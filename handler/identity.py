@@ -3,6 +3,7 @@
 import hashlib
 import json
 
+from handler.page_ranges import canonical
 from handler.schema import CONTRACT_VERSION, RESULT_OPTIONS, JobInput
 
 
@@ -10,6 +11,7 @@ def canonical_options(job: JobInput) -> bytes:
     """The options that change the result, defaults filled in, as canonical JSON (sorted keys, no spaces, UTF-8)."""
     options = job.model_dump(mode="json", include=set(RESULT_OPTIONS))
     options["formats"] = sorted(set(options["formats"]))
+    options["pages"] = canonical(job.pages)
     return json.dumps(options, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 

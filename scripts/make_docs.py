@@ -70,7 +70,8 @@ there is a volume, else a bucket, every result that is not `failed` also lies un
 
 **Content key.** sha256, in hex, over three lines joined by a newline: the document's own sha256 in hex (of its bytes
 after unpacking); the options {options} with defaults filled in,
-as JSON with sorted keys, no spaces, and `formats` sorted; the contract's version.
+as JSON with sorted keys, no spaces, `formats` sorted and `pages` as few ascending ranges (`1-3,7,10-`; null for all);
+the contract's version.
 
 """
 

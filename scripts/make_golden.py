@@ -63,6 +63,7 @@ REQUESTS: dict[str, JobInput] = {
         idempotency_key="order-4711",
         checkpoint=False,
     ),
+    "other spelling": JobInput(file_base64="aGk=", pages="10-, 7,2-3,1"),
 }
 
 

@@ -3,6 +3,7 @@
 import hashlib
 import json
 
+from glmocr_runpod import pages
 from glmocr_runpod.contract import CONTRACT_VERSION, Options
 
 RESULT_OPTIONS = ("pages", "formats", "dpi", "max_tokens", "furniture", "read_figures")
@@ -18,6 +19,7 @@ def content_key(document_sha256: str, options: Options) -> str:
     """sha256 over the document's sha256 (of its bytes before any packing), its options and the contract version."""
     chosen = {name: getattr(options, name) for name in RESULT_OPTIONS}
     chosen["formats"] = sorted(set(options.formats))
+    chosen["pages"] = pages.canonical(options.pages)
     canonical = json.dumps(chosen, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return sha256("\n".join((document_sha256, canonical, CONTRACT_VERSION)).encode())
 

@@ -25,6 +25,22 @@ def beyond(spec: str | None, page_count: int) -> str | None:
     return f"{page_count + 1}-{furthest}" if furthest > page_count else None
 
 
+def canonical(spec: str | None) -> str | None:
+    """The one spelling of a selection, as the worker spells it: ascending, no overlaps; None for all pages."""
+    merged: list[tuple[int, int | None]] = []
+    for first, last in sorted(_ranges(spec), key=lambda found: found[0]):
+        begun, until = merged[-1] if merged else (first, first)
+        if not merged or (until is not None and first > until + 1):
+            merged.append((first, last))
+        else:
+            merged[-1] = (begun, None if until is None or last is None else max(until, last))
+    return None if merged == [(1, None)] else ",".join(_spelt(*found) for found in merged)
+
+
+def _spelt(first: int, last: int | None) -> str:
+    return str(first) if first == last else f"{first}-{last or ''}"
+
+
 def _ranges(spec: str | None) -> list[tuple[int, int | None]]:
     """First and last page of each range; None where it goes on to the end."""
     return [_range(part.strip()) for part in spec.split(",")] if spec and spec.strip() else [(1, None)]
@@ -50,7 +66,7 @@ def spell(numbers: Sequence[int]) -> str:
             runs[-1] = (runs[-1][0], number)
         else:
             runs.append((number, number))
-    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
+    return ",".join(_spelt(*run) for run in runs)
 
 
 def chunks(numbers: Sequence[int], size: int) -> list[tuple[int, ...]]:

@@ -2,10 +2,11 @@
 
 import pytest
 from glmocr_runpod.errors import ConfigError
-from glmocr_runpod.pages import beyond, chunks, select, spell
+from glmocr_runpod.pages import beyond, canonical, chunks, select, spell
 from hypothesis import given
 from hypothesis import strategies as st
 
+from handler import page_ranges
 from handler.errors import InputError
 from handler.page_ranges import select_pages
 
@@ -15,9 +16,12 @@ def test_spelling_and_selecting_are_inverse(numbers: set[int]) -> None:
     assert select(spell(sorted(numbers)), 60) == tuple(sorted(numbers))
 
 
-@pytest.mark.parametrize("spec", [None, "", "1-3,7,10-", "5", "-3", "2-2,2", "9-100", " 1 , 3 "])
+@pytest.mark.parametrize(
+    "spec", [None, "", "1-3,7,10-", "5", "-3", "2-2,2", "9-100", " 1 , 3 ", "3,2,1", "4-,2", "3-,1-2", "1-"]
+)
 def test_the_worker_selects_the_same(spec: str | None) -> None:
     assert select(spec, 12) == select_pages(spec, 12)
+    assert canonical(spec) == page_ranges.canonical(spec)
 
 
 @pytest.mark.parametrize("spec", ["x", "1,,2", "1-2-3", "-", "3-1", "0", "0-2"])

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handler.errors import InputError, PagesOutOfRange
-from handler.page_ranges import select_pages
+from handler.page_ranges import canonical, select_pages
 
 
 @pytest.mark.parametrize(
@@ -52,3 +52,29 @@ def test_every_selection_lies_in_the_document(spec: str, page_count: int) -> Non
     assert list(pages) == sorted(set(pages))
     assert pages[0] >= 1
     assert pages[-1] <= page_count
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        (None, None),
+        (" ", None),
+        ("1-", None),
+        ("3-,-2", None),
+        ("3,1,2", "1-3"),
+        ("10-,1 - 3,7", "1-3,7,10-"),
+        ("5-,7-9,6", "5-"),
+        ("4-4", "4"),
+    ],
+)
+def test_one_selection_has_one_spelling(spec: str | None, expected: str | None) -> None:
+    assert canonical(spec) == expected
+
+
+@given(st.lists(st.tuples(st.integers(1, 12), st.one_of(st.none(), st.integers(1, 12))), min_size=1, max_size=5))
+def test_the_spelling_selects_the_same(ranges: list[tuple[int, int | None]]) -> None:
+    spec = ",".join(f"{first}-{'' if last is None else max(first, last)}" for first, last in ranges)
+    spelt = canonical(spec)
+    assert canonical(spelt) == spelt
+    for page_count in (12, 40):
+        assert select_pages(spelt, page_count) == select_pages(spec, page_count)
