@@ -19,22 +19,26 @@ from tests.support.single_worker import SingleWorker, survivors
 Worker = Callable[..., Any]
 
 
-def document(pages: str | None = None) -> dict[str, Any]:
-    """The example agreement, small; `pages` may repeat none but choose."""
-    data = base64.b64encode((ROOT / "examples" / "agreement.pdf").read_bytes()).decode()
-    return {"file_base64": data, "dpi": 72, "checkpoint": False} | ({"pages": pages} if pages else {})
-
-
-@pytest.fixture
-def five_pages(tmp_path: Path) -> Path:
+def copies(count: int) -> bytes:
+    """The example agreement over and over, `count` pages."""
     import pymupdf
 
     agreement = pymupdf.open(ROOT / "examples" / "agreement.pdf")
     copy = pymupdf.open()
-    while len(copy) < 5:
-        copy.insert_pdf(agreement, to_page=min(len(agreement), 5 - len(copy)) - 1)
+    while len(copy) < count:
+        copy.insert_pdf(agreement, to_page=min(len(agreement), count - len(copy)) - 1)
+    return bytes(copy.tobytes())
+
+
+def document(pages: int) -> dict[str, Any]:
+    """A job of so many pages, small ones: enough of them to be interrupted, however fast the machine is."""
+    return {"file_base64": base64.b64encode(copies(pages)).decode(), "dpi": 72, "checkpoint": False}
+
+
+@pytest.fixture
+def five_pages(tmp_path: Path) -> Path:
     path = tmp_path / "five.pdf"
-    copy.save(path)
+    path.write_bytes(copies(5))
     return path
 
 
@@ -66,7 +70,7 @@ async def test_five_pages_then_a_killed_scheduler(worker: Worker, five_pages: Pa
         assert "occupancy" in result["debug"]["engine"]
 
         members = real.members()
-        job = await real.submit(**document())
+        job = await real.submit(**document(200))
         await until_running(real, job)
         killed = time.monotonic()
         scheduler(real).kill()
@@ -89,7 +93,7 @@ async def test_a_hung_scheduler_ends_at_its_deadline(worker: Worker) -> None:
     async with worker(ENGINE_REQUEST_TIMEOUT_S="40", SHUTDOWN_GRACE_S="60") as real:
         await real.ready(BOOT_DEADLINE_S)
         members = real.members()
-        job = await real.submit(**document())
+        job = await real.submit(**document(200))
         await until_running(real, job)
         stopped = time.monotonic()
         scheduler(real).send_signal(signal.SIGSTOP)
@@ -106,7 +110,7 @@ async def test_sigterm_in_the_middle_of_a_job_drains_and_leaves_nothing(worker: 
     async with worker(SHUTDOWN_GRACE_S="300") as real:
         await real.ready(BOOT_DEADLINE_S)
         members = real.members()
-        job = await real.submit(**document())
+        job = await real.submit(**document(12))
         await until_running(real, job)
         real.process.send_signal(signal.SIGTERM)
         assert_completed(await real.emulator.wait_job(job.id, JOB_DEADLINE_S))
