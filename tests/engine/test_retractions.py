@@ -20,8 +20,7 @@ ANSWER = 400
 
 
 def body(number: int) -> bytes:
-    """As the worker asks, but without a picture, whose preparation would let one request in after the other, and without
-    an end before the limit."""
+    """As the worker asks, but to the limit, and without a picture: preparing one would delay the next request."""
     asked = json.loads(b"".join(request_body(EngineRequest(f"{number}", b"", ANSWER), "glm-ocr", ask_meta=True)))
     [message] = asked["messages"]
     message["content"] = message["content"][1]["text"]
