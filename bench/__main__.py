@@ -101,7 +101,7 @@ def _wanted(name: str, quick: bool, only: list[str] | None) -> bool:
 
 
 def _line(run: Run) -> str:
-    eff_text = "-" if run.eff is None else f"{run.eff:.3f}"
+    eff_text = "-" if run.eff is None else f"{run.eff:.3f} (as sent {run.eff_as_sent:.3f})"
     return (
         f"{run.scenario:<32} {run.side:<8} {run.pages_per_s:7.2f} pages/s  eff {eff_text}  occ {run.occupancy:5.1f}  "
         f"starved {run.starved:.2f}  cpu {run.cpu_ms_per_page:6.1f} ms/page  peak {run.peak_mb:5.0f} MB  "

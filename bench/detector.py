@@ -56,10 +56,15 @@ class FakeDetector:
 
 
 def _detection(region: Region, width: int, height: int) -> Detection:
+    return Detection(Label(region.label), box_of(region, width, height), SCORE)
+
+
+def box_of(region: Region, width: int, height: int) -> PixelBox:
     """Pixels as glmocr computes them from thousandths, so that both sides cut the same."""
     x0, y0, x1, y1 = region.box
-    box = PixelBox(x0 * width // BOX_SCALE, y0 * height // BOX_SCALE, x1 * width // BOX_SCALE, y1 * height // BOX_SCALE)
-    return Detection(Label(region.label), box, SCORE)
+    return PixelBox(
+        x0 * width // BOX_SCALE, y0 * height // BOX_SCALE, x1 * width // BOX_SCALE, y1 * height // BOX_SCALE
+    )
 
 
 def stock_detector(regions: KnownRegions) -> Any:

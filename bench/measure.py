@@ -14,6 +14,7 @@ from typing import IO, Any
 
 from bench.conversation import Done, Task
 from bench.corpus.documents import Corpus
+from bench.ideal import ideal_s
 from bench.processes import measured
 from bench.scenarios import Scenario, Side
 
@@ -32,7 +33,9 @@ class Run:
     pages_per_s: float
     """Pages whose regions all came back whole; a page with losses counts for its share of whole regions."""
     eff: float | None
-    """Ideal makespan of the same whole answers / wall; None on the free GPU."""
+    """Ideal makespan, the regions in the order of the documents / wall; None on the free GPU."""
+    eff_as_sent: float | None
+    """The same with this side's whole answers in the order in which it sent them."""
     occupancy: float
     starved: float
     cpu_ms_per_page: float
@@ -68,13 +71,14 @@ def measure(scenario: Scenario, side: Side, corpus: Corpus) -> Run:
         report = engine.get("/bench/report")
     expected = max(corpus.regions_read(scenario.documents), 1)
     whole = min(1.0, (done.regions - done.lost) / expected) if done.lost or done.regions < expected else 1.0
-    ideal = report["ideal_s"]
+    ideal = ideal_s(scenario, corpus) * whole
     return Run(
         scenario=scenario.name,
         side=side,
         wall_s=done.wall_s,
         pages_per_s=done.pages * whole / done.wall_s * scenario.slowed,
         eff=ideal / done.wall_s if ideal else None,
+        eff_as_sent=report["ideal_s"] / done.wall_s if ideal else None,
         occupancy=report["occupancy"],
         starved=report["starved"],
         cpu_ms_per_page=(usage.cpu_s - done.watching_s) * 1000 / done.pages,

@@ -12,6 +12,7 @@ RUN = Run(
     wall_s=20.0,
     pages_per_s=8.0,
     eff=0.98,
+    eff_as_sent=0.97,
     occupancy=61.0,
     starved=0.05,
     cpu_ms_per_page=30.0,
