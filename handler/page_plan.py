@@ -79,9 +79,9 @@ class Planner:
         except RenderFailure:
             return await self._with_missed_uncut(image, found)
         plan = _extended(image, found, survey.coverage)
-        pictures = dict(zip(found, survey.cuts, strict=True))
-        areas = dict(zip(_recovered(image, survey.coverage), survey.missed, strict=True))
-        return replace(plan, cuts=tuple((pictures | areas)[region] for region in plan.regions))
+        cuts = dict(zip(found, survey.cuts, strict=True))
+        cuts |= zip(_recovered(image, survey.coverage), survey.missed, strict=True)
+        return replace(plan, cuts=tuple(cuts[region] for region in plan.regions))
 
     async def _with_missed_uncut(self, image: PageImage, found: tuple[PlannedRegion, ...]) -> PagePlan:
         """Only the ink is looked at: one region that cannot be cut must not hide what others miss."""
