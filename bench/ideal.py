@@ -5,17 +5,9 @@ order of sending, it would be shorter for whoever orders better, and hide just t
 """
 
 import json
+from functools import cache
 
-from bench.corpus.documents import (
-    AGREEMENT_PAGES,
-    LONG_PAGES,
-    MIXED_FROM,
-    SCANS_FROM,
-    SHORT_DOCUMENTS,
-    SHORT_FROM,
-    SHORT_PAGES,
-    Corpus,
-)
+from bench.corpus.documents import MARKS, Corpus
 from bench.corpus.marks import PAGE_HEIGHT, PAGE_WIDTH
 from bench.corpus.pages import Region
 from bench.detector import TASKS, box_of
@@ -30,19 +22,9 @@ from handler.schema import Label
 
 DPI = 200
 CONTEXT = 32_768
-PAGES = {
-    "agreement": range(AGREEMENT_PAGES),
-    "long": range(LONG_PAGES),
-    "sixteen": range(16),
-    "scans": range(SCANS_FROM, SCANS_FROM + 40),
-    "mixed": range(MIXED_FROM, MIXED_FROM + 20),
-} | {
-    f"short-{i:02}": range(SHORT_FROM + i * SHORT_PAGES, SHORT_FROM + (i + 1) * SHORT_PAGES)
-    for i in range(SHORT_DOCUMENTS)
-}
-"""The marks of each document's pages."""
 
 
+@cache
 def ideal_s(scenario: Scenario, corpus: Corpus) -> float:
     """Seconds; 0 on the free GPU."""
     gpu = GPUS[scenario.gpu].slowed(scenario.slowed)
@@ -52,7 +34,7 @@ def ideal_s(scenario: Scenario, corpus: Corpus) -> float:
 def requests(scenario: Scenario, corpus: Corpus) -> list[Request]:
     """What is asked of the engine, with this worker's budgets."""
     manifest = json.loads(corpus.manifest.read_text())
-    regions = (region for name in scenario.documents for mark in PAGES[name] for region in manifest[str(mark)])
+    regions = (region for name in scenario.documents for mark in MARKS[name] for region in manifest[str(mark)])
     read = (Region(region["label"], tuple(region["box"])) for region in regions if TASKS.get(region["label"]) != "skip")
     return [_request(number, region) for number, region in enumerate(read)]
 

@@ -17,14 +17,16 @@ from bench.corpus.marks import PAGE_HEIGHT, PAGE_WIDTH
 from bench.corpus.pages import PageMaker, PageWriter, Region, agreement_page, mixed_page
 
 CACHE = Path(__file__).parents[2] / ".cache" / "bench"
-AGREEMENT_PAGES = 155
-LONG_PAGES = 620
-SCANS_FROM = 700
-MIXED_FROM = 800
-SHORT_FROM = 900
-WARM_UP_FROM = 1000
-SHORT_DOCUMENTS = 16
-SHORT_PAGES = 3
+SHORT = tuple(f"short-{i:02}" for i in range(16))
+MARKS = {
+    "agreement": range(155),
+    "long": range(620),
+    "sixteen": range(16),
+    "scans": range(700, 740),
+    "mixed": range(800, 820),
+    "warm-up": range(1000, 1003),
+} | {name: range(900 + 3 * i, 903 + 3 * i) for i, name in enumerate(SHORT)}
+"""The marks of each document's pages. Documents with the same marks begin with the same pages."""
 JPEG_QUALITY = 80
 NOISE = 5.0
 PAPER = (1.0, 0.985, 0.95)
@@ -59,7 +61,7 @@ class Corpus:
     @property
     def short(self) -> list[Path]:
         """The 16 documents of 3 pages."""
-        return [self.path(f"short-{i:02}") for i in range(SHORT_DOCUMENTS)]
+        return [self.path(name) for name in SHORT]
 
 
 class _Maker:
@@ -68,15 +70,15 @@ class _Maker:
         self.regions: dict[int, list[Region]] = {}
         self.counts: dict[str, int] = {}
 
-    def text(self, name: str, first: int, pages: int, make: PageMaker, *, rasters: Iterable[int] = ()) -> None:
-        """A document of `pages` pages with the marks from `first`; pages in `rasters` become pictures at these dpi."""
+    def text(self, name: str, make: PageMaker = agreement_page, *, rasters: Iterable[int] = ()) -> None:
+        """A document; its pages become pictures at the dpi in `rasters`."""
         held = io.BytesIO()
         canvas = Canvas(held, pagesize=(PAGE_WIDTH, PAGE_HEIGHT), invariant=True)
-        for index in range(pages):
-            draw = random.Random(first + index)
-            page = PageWriter(canvas, first + index, draw)
+        for index, mark in enumerate(MARKS[name]):
+            draw = random.Random(mark)
+            page = PageWriter(canvas, mark, draw)
             make(page, draw, index)
-            self.regions[first + index] = page.regions
+            self.regions[mark] = page.regions
             self.counts[name] = self.counts.get(name, 0) + sum(r.label != "image" for r in page.regions)
             canvas.showPage()
         canvas.save()
@@ -112,14 +114,10 @@ def make_corpus(root: Path = CACHE) -> Corpus:
         return corpus
     corpus.directory.mkdir(parents=True, exist_ok=True)
     maker = _Maker(corpus)
-    maker.text("agreement", 0, AGREEMENT_PAGES, agreement_page)
-    maker.text("long", 0, LONG_PAGES, agreement_page)
-    maker.text("sixteen", 0, 16, agreement_page)
-    maker.text("scans", SCANS_FROM, 40, agreement_page, rasters=[200, 300] * 20)
-    maker.text("mixed", MIXED_FROM, 20, mixed_page, rasters=[0, 0, 0, 200] * 5)
-    maker.text("warm-up", WARM_UP_FROM, SHORT_PAGES, agreement_page)
-    for i, path in enumerate(corpus.short):
-        maker.text(path.stem, SHORT_FROM + i * SHORT_PAGES, SHORT_PAGES, agreement_page)
+    maker.text("scans", rasters=[200, 300] * 20)
+    maker.text("mixed", mixed_page, rasters=[0, 0, 0, 200] * 5)
+    for name in ("agreement", "long", "sixteen", "warm-up", *SHORT):
+        maker.text(name)
     regions = {number: [asdict(region) for region in found] for number, found in maker.regions.items()}
     (corpus.directory / "counts.json").write_text(json.dumps(maker.counts))
     corpus.manifest.write_text(json.dumps(regions))
