@@ -1,6 +1,7 @@
 """The asynchronous client: the same flows, performed with asyncio and aiohttp. Needs the extra `async`."""
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -14,21 +15,7 @@ from glmocr_runpod.config import Config, load
 from glmocr_runpod.contract import JsonObject, Options
 from glmocr_runpod.core import Core
 from glmocr_runpod.document import Document
-from glmocr_runpod.effects import (
-    Break,
-    Call,
-    Effect,
-    Flow,
-    NoAnswer,
-    Outcome,
-    Overheard,
-    Pause,
-    Request,
-    Response,
-    Send,
-    Together,
-    write_down,
-)
+from glmocr_runpod.effects import Break, Call, Effect, Flow, NoAnswer, Outcome, Pause, Request, Response, Send, Together
 from glmocr_runpod.errors import ClientError
 from glmocr_runpod.events import Observer
 from glmocr_runpod.forecast import Forecast
@@ -151,6 +138,19 @@ class _Time:
         return time.monotonic()
 
 
+class Overheard(BaseException):
+    """The caller gave up while a submission was on its way. Its outcome came all the same."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        self.outcome = outcome
+
+
+def write_down(flow: Flow[Any], outcome: Outcome) -> None:
+    """Let a flow note what came of its request, and go no further: unnoted, the job would be ambiguous."""
+    with contextlib.suppress(StopIteration, ClientError):
+        flow.send(outcome)
+
+
 class AsyncRunner:
     """Drives flows to their end in an event loop."""
 
@@ -221,7 +221,10 @@ class AsyncRunner:
         try:
             return await asyncio.shield(submission)
         except asyncio.CancelledError:
-            raise Overheard(await submission) from None
+            while not submission.done():
+                with contextlib.suppress(asyncio.CancelledError):
+                    await asyncio.wait([submission])
+            raise Overheard(submission.result()) from None
 
     async def _submit(self, request: Request) -> Outcome:
         async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True)) as session:

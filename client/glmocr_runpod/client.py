@@ -117,8 +117,9 @@ class Client:
         self._runner.stop()
 
     def close(self) -> None:
-        """End all waits and let go of connections and files."""
+        """End all waits, see submissions on their way noted, and let go of connections and files."""
         self.stop()
+        self._runner.settle()
         self._transport.close()
         self.ledger.close()
 

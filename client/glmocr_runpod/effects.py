@@ -4,13 +4,10 @@ A flow is a generator: it yields an effect and is sent the answer. The flows hol
 shells (`sync`, `aio`) perform the effects, so neither is a copy of the other.
 """
 
-import contextlib
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeAlias, TypeVar
-
-from glmocr_runpod.errors import ClientError
 
 T = TypeVar("T")
 SILENCE_S = 60.0
@@ -106,19 +103,6 @@ class Together:
 
 Effect: TypeAlias = Send | Pause | Call | Together
 Flow: TypeAlias = Generator[Effect, Any, T]
-
-
-class Overheard(BaseException):
-    """The caller gave up while a submission was on its way. Its outcome came all the same."""
-
-    def __init__(self, outcome: Outcome) -> None:
-        self.outcome = outcome
-
-
-def write_down(flow: Flow[Any], outcome: Outcome) -> None:
-    """Let a flow note what came of its request, and go no further: unnoted, the job would be ambiguous."""
-    with contextlib.suppress(StopIteration, ClientError):
-        flow.send(outcome)
 
 
 def send(request: Request) -> Flow[Outcome]:

@@ -1,23 +1,13 @@
 """The blocking shell: performs a flow's effects with threads and a real or an injected clock."""
 
+import contextlib
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar
 
-from glmocr_runpod.effects import (
-    Call,
-    Effect,
-    Flow,
-    Outcome,
-    Overheard,
-    Pause,
-    Request,
-    Send,
-    Together,
-    write_down,
-)
+from glmocr_runpod.effects import Call, Effect, Flow, Outcome, Pause, Request, Send, Together
 from glmocr_runpod.errors import ClientError, Closed
 
 T = TypeVar("T")
@@ -63,13 +53,18 @@ class SystemClock:
 
 
 class Runner:
-    """Drives flows to their end. `stop` ends every flow with `Closed` at its next pause or request."""
+    """Drives flows to their end, in threads of their own: a Ctrl-C reaches the main thread only, and that one waits.
+
+    `stop` ends every flow with `Closed` at its next pause or request.
+    """
 
     def __init__(self, transport: Transport, clock: Clock) -> None:
         self._transport = transport
         self._clock = clock
         self._stop = threading.Event()
         self._inner: set[Runner] = set()
+        self._submissions = 0
+        self._submitted = threading.Condition()
 
     def stop(self) -> None:
         """End all flows at their next pause or request."""
@@ -77,76 +72,87 @@ class Runner:
         for inner in list(self._inner):
             inner.stop()
 
+    def settle(self) -> None:
+        """After `stop`: wait until each submission on its way is answered and noted."""
+        with self._submitted:
+            self._submitted.wait_for(lambda: not self._submissions)
+        for inner in list(self._inner):
+            inner.settle()
+
     def run(self, flow: Flow[T]) -> T:
         """What the flow returns; raises what it raises."""
+        (result,) = self._in_threads(Runner._drive, [flow], 1)
+        return result
+
+    def _in_threads(self, drive: Callable[["Runner", Flow[T]], T], flows: Sequence[Flow[T]], at_once: int) -> list[T]:
+        """Side by side. What breaks off the wait for these ends these, and no other call's."""
+        inner = Runner(self._transport, self._clock)
+        self._inner.add(inner)
+        if self._stop.is_set():
+            inner.stop()
+        pool = ThreadPoolExecutor(max_workers=max(1, min(at_once, len(flows))))
+        try:
+            return [future.result() for future in [pool.submit(drive, inner, flow) for flow in flows]]
+        finally:
+            inner.stop()
+            pool.shutdown(cancel_futures=True)
+            # A pool interrupted while it starts a thread does not know that thread.
+            inner.settle()
+            self._inner.discard(inner)
+
+    def _drive(self, flow: Flow[T]) -> T:
         try:
             effect = next(flow)
             while True:
-                try:
-                    answer = self._perform(effect)
-                except (ClientError, OSError) as error:
-                    effect = flow.throw(error)
-                except Overheard as interrupted:
-                    write_down(flow, interrupted.outcome)
-                    raise KeyboardInterrupt from None
+                if isinstance(effect, Send) and effect.request.fresh:
+                    with self._submitting():
+                        effect = self._advance(flow, effect)
                 else:
-                    effect = flow.send(answer)
+                    effect = self._advance(flow, effect)
         except StopIteration as end:
             result: T = end.value
             return result
         finally:
             flow.close()
 
+    @contextlib.contextmanager
+    def _submitting(self) -> Iterator[None]:
+        with self._submitted:
+            self._submissions += 1
+        try:
+            yield
+        finally:
+            with self._submitted:
+                self._submissions -= 1
+                self._submitted.notify_all()
+
+    def _advance(self, flow: Flow[Any], effect: Effect) -> Effect:
+        try:
+            answer = self._perform(effect)
+        except (ClientError, OSError) as error:
+            return flow.throw(error)
+        return flow.send(answer)
+
     def _perform(self, effect: Effect) -> Any:
         match effect:
             case Send(request):
                 self._go_on()
-                return self._submit(request) if request.fresh else self._transport.send(request)
+                return self._transport.send(request)
             case Pause(seconds):
-                return self._pause(seconds)
+                self._clock.wait(seconds, self._stop)
+                return self._go_on()
             case Call(work):
                 return work()
             case Together(flows, at_once):
-                return self._together(flows, at_once)
-
-    def _submit(self, request: Request) -> Outcome:
-        """In a thread of its own, where no Ctrl-C breaks it."""
-        with ThreadPoolExecutor(max_workers=1) as pool:
-            answer = pool.submit(self._transport.send, request)
-            try:
-                return answer.result()
-            except KeyboardInterrupt:
-                raise Overheard(answer.result()) from None
-
-    def _pause(self, seconds: float) -> None:
-        self._clock.wait(seconds, self._stop)
-        self._go_on()
+                return self._in_threads(Runner._outcome, flows, at_once)
 
     def _go_on(self) -> None:
         """A client that was closed sends nothing more; what it has received it still writes."""
         if self._stop.is_set():
             raise Closed
 
-    def _together(self, flows: Sequence[Flow[Any]], at_once: int) -> list[Any]:
-        """Side by side. What ends one of them otherwise than by a `ClientError` ends these, and no other call's."""
-        inner = Runner(self._transport, self._clock)
-        self._inner.add(inner)
-        if self._stop.is_set():
-            inner.stop()
-        with ThreadPoolExecutor(max_workers=max(1, min(at_once, len(flows)))) as pool:
-            futures = [pool.submit(inner._settle, flow) for flow in flows]
-            try:
-                return [future.result() for future in futures]
-            except BaseException:
-                # A Ctrl-C reaches this thread only; the others must neither sleep on nor begin anything.
-                inner.stop()
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
-            finally:
-                self._inner.discard(inner)
-
-    def _settle(self, flow: Flow[Any]) -> Any:
+    def _outcome(self, flow: Flow[Any]) -> Any:
         try:
-            return self.run(flow)
+            return self._drive(flow)
         except ClientError as error:
             return error
