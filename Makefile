@@ -5,7 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 # SGLang with torch; in it `worker`, the worker's own environment with SGLang's behind it, as in the image.
 ENGINE := .venv-engine
-WORKERS ?= 2
+# Test processes: half of the time they wait for servers, so more than there are cores.
+WORKERS ?= 3
 LOCKS := requirements/image.txt requirements/base.txt requirements/demo.txt
 SHELL_FILES = $(shell grep -lE '^\#!.*bash' start.sh .ci/run scripts/*)
 

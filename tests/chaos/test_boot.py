@@ -4,10 +4,9 @@ import asyncio
 import signal
 from pathlib import Path
 
-import psutil
-
 from emulator import Emulator, WorkerCommand
 from emulator.processes import WorkerProcess
+from tests.support.survivors import survivors
 from tests.support.worker_rig import worker_command
 
 DEADLINE_S = 60
@@ -30,6 +29,5 @@ async def test_sigterm_during_boot_is_no_failure(tmp_path: Path) -> None:
         family = process.members()
         process.signal(signal.SIGTERM)
         assert await asyncio.wait_for(process.wait(), DEADLINE_S) == 0
-        _, left = await asyncio.to_thread(psutil.wait_procs, family, timeout=5)
-        assert [p for p in left if p.status() != psutil.STATUS_ZOMBIE] == []
+        assert await asyncio.to_thread(survivors, family) == []
         await process.kill()

@@ -5,7 +5,6 @@ import shutil
 import textwrap
 from pathlib import Path
 
-import psutil
 import pytest
 from glmocr_runpod import pdf
 from glmocr_runpod.shrink import Shrunk, arguments, shrink
@@ -13,6 +12,7 @@ from reportlab.lib.pdfencrypt import StandardEncryption
 from reportlab.pdfgen.canvas import Canvas
 
 from tests.client import scans
+from tests.support.survivors import processes, survivors
 
 GS = shutil.which("gs")
 real = pytest.mark.skipif(GS is None, reason="Ghostscript is not installed: apt-get install ghostscript")
@@ -176,8 +176,7 @@ def test_a_hang_ends_with_everything_it_started(page: bytes, fake: Fake, tmp_pat
         time.sleep(600)
     """
     kept(shrink(page, 1000, fake(body), timeout_s=6), page, "more than 6 s")
-    child = int(told.read_text())
-    assert not psutil.pid_exists(child) or psutil.Process(child).status() == psutil.STATUS_ZOMBIE
+    assert survivors(processes(int(told.read_text()))) == []
 
 
 def test_the_command_line_is_safe() -> None:

@@ -1,12 +1,12 @@
 """The installed RunPod SDK, as a real process, against the emulator."""
 
 import aiohttp
-import psutil
 import pytest
 
 from emulator import Emulator
 from emulator.autoscaler import Scaling
 from tests.emulator.conftest import ECHO_WORKER, Caller
+from tests.support.survivors import survivors
 
 
 @pytest.fixture
@@ -15,7 +15,7 @@ async def caller(session: aiohttp.ClientSession):  # type: ignore[no-untyped-def
         await emulator.wait_ready(60)
         yield Caller(emulator, session)
         members = emulator.autoscaler.processes[0].members()  # type: ignore[union-attr]
-    assert not [p for p in members if psutil.pid_exists(p.pid)]
+    assert survivors(members, within_s=0) == []
 
 
 async def test_sdk_takes_reports_and_finishes(caller: Caller) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from emulator import Emulator, JobStatus, Limits, ScalerType, Scaling, WorkerBootFailed, WorkerCommand
 from tests.emulator.conftest import ECHO_WORKER, Caller
+from tests.support.survivors import survivors
 from tests.support.waiting import until
 
 DEADLINE_S = 60.0
@@ -77,7 +78,7 @@ async def test_silent_worker_is_taken_away_and_its_job_done_elsewhere(session: a
         await emulator.wait_job(job.id, DEADLINE_S)
         assert job.status is JobStatus.COMPLETED
         assert len(set(job.deliveries)) == 2
-        assert not any(p.is_running() and p.status() != psutil.STATUS_ZOMBIE for p in frozen)
+        assert await asyncio.to_thread(survivors, frozen) == []
 
 
 async def test_killed_worker_is_replaced_and_its_job_done(session: aiohttp.ClientSession) -> None:
@@ -95,7 +96,7 @@ async def test_killed_worker_is_replaced_and_its_job_done(session: aiohttp.Clien
         assert job.status is JobStatus.COMPLETED
         assert job.requeues == 1
         assert len(set(job.deliveries)) == 2
-        assert not any(p.is_running() and p.status() != psutil.STATUS_ZOMBIE for p in family)
+        assert await asyncio.to_thread(survivors, family) == []
 
 
 async def test_worker_that_asks_for_it_is_refreshed(session: aiohttp.ClientSession) -> None:
@@ -132,8 +133,7 @@ async def test_program_leaves_nothing_behind(number: signal.Signals) -> None:
     assert family
     program.send_signal(number)
     assert await asyncio.wait_for(program.wait(), 20) == (-number if number is signal.SIGKILL else 0)
-    _, left = await asyncio.to_thread(psutil.wait_procs, family, timeout=10 if number is signal.SIGKILL else 0)
-    assert not [p for p in left if p.status() != psutil.STATUS_ZOMBIE]
+    assert await asyncio.to_thread(survivors, family, within_s=10 if number is signal.SIGKILL else 0) == []
 
 
 async def test_impatient_end_leaves_nothing_behind() -> None:

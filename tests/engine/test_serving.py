@@ -14,7 +14,8 @@ import pytest
 
 from emulator import Job, JobStatus
 from tests.engine.conftest import BOOT_DEADLINE_S, JOB_DEADLINE_S, ROOT, assert_completed, scheduler, until_running
-from tests.support.single_worker import SingleWorker, survivors
+from tests.support.single_worker import SingleWorker
+from tests.support.survivors import survivors
 
 Worker = Callable[..., Any]
 
@@ -80,7 +81,7 @@ async def test_five_pages_then_a_killed_scheduler(worker: Worker, five_pages: Pa
         assert_unavailable(job)
         assert seconds < 15
         assert await real.exit_code(60) == 0
-        assert await survivors(members) == []
+        assert await asyncio.to_thread(survivors, members, within_s=10) == []
 
 
 def assert_unavailable(job: Job) -> None:
@@ -103,7 +104,7 @@ async def test_a_hung_scheduler_ends_at_its_deadline(worker: Worker) -> None:
         assert_unavailable(job)
         assert seconds < 40 + 25 + 10
         assert await real.exit_code(90) == 0
-        assert await survivors(members) == []
+        assert await asyncio.to_thread(survivors, members, within_s=10) == []
 
 
 async def test_sigterm_in_the_middle_of_a_job_drains_and_leaves_nothing(worker: Worker) -> None:
@@ -115,4 +116,4 @@ async def test_sigterm_in_the_middle_of_a_job_drains_and_leaves_nothing(worker: 
         real.process.send_signal(signal.SIGTERM)
         assert_completed(await real.emulator.wait_job(job.id, JOB_DEADLINE_S))
         assert await real.exit_code(60) == 0
-        assert await survivors(members) == []
+        assert await asyncio.to_thread(survivors, members, within_s=10) == []

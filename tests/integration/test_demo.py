@@ -10,6 +10,7 @@ import psutil
 import pytest
 
 from tests.support.stack import ROOT
+from tests.support.survivors import survivors
 
 DOCUMENT = ROOT / "handler" / "golden" / "page.pdf"
 
@@ -52,19 +53,6 @@ def command(process: psutil.Process) -> list[str]:
         return []
 
 
-def left_of(family: list[psutil.Process]) -> list[psutil.Process]:
-    """What still runs. An orphan that has ended may wait for PID 1 to take note of it."""
-    _, alive = psutil.wait_procs(family, timeout=1)
-    return [process for process in alive if status(process) != psutil.STATUS_ZOMBIE]
-
-
-def status(process: psutil.Process) -> str:
-    try:
-        return str(process.status())
-    except psutil.NoSuchProcess:
-        return psutil.STATUS_ZOMBIE
-
-
 @pytest.mark.parametrize("when", ["handler.engine.rapidocr_server", "glmocr_runpod"], ids=["booting", "reading"])
 def test_ctrl_c_ends_everything(demo: subprocess.Popen[str], when: str) -> None:
     family = family_once(demo, lambda family: runs(family, when))
@@ -73,7 +61,7 @@ def test_ctrl_c_ends_everything(demo: subprocess.Popen[str], when: str) -> None:
     os.killpg(demo.pid, signal.SIGINT)
     output, _ = demo.communicate(timeout=60)
     assert demo.returncode == 130, output
-    assert left_of(family) == []
+    assert survivors(family) == []
 
 
 def test_a_whole_demo_ends_with_results_and_without_processes(demo: subprocess.Popen[str]) -> None:
@@ -81,4 +69,4 @@ def test_a_whole_demo_ends_with_results_and_without_processes(demo: subprocess.P
     output, _ = demo.communicate(timeout=110)
     assert demo.returncode == 0, output
     assert "complete" in output
-    assert left_of(family) == []
+    assert survivors(family) == []

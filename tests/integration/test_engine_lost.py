@@ -1,5 +1,6 @@
 """The engine dies while jobs wait in the queue: what was taken fails and can be repeated, the rest is left alone."""
 
+import asyncio
 import base64
 import json
 from pathlib import Path
@@ -8,7 +9,8 @@ import pytest
 
 from emulator import JobStatus
 from handler.engine.server import free_port
-from tests.support.single_worker import ROOT, embedded_engine, single_worker, survivors
+from tests.support.single_worker import ROOT, embedded_engine, single_worker
+from tests.support.survivors import survivors
 from tests.support.waiting import until
 
 QUEUED = 20
@@ -42,4 +44,4 @@ async def test_only_jobs_already_taken_fail(tmp_path: Path) -> None:
             assert (error["code"], error["retryable"]) == ("engine_unavailable", True)
         waiting = [job for job in jobs if job.status is JobStatus.IN_QUEUE]
         assert len(waiting) >= QUEUED - AT_ONCE - done
-        assert await survivors(members) == []
+        assert await asyncio.to_thread(survivors, members, within_s=10) == []

@@ -3,9 +3,10 @@
 The pages are not part of this repository; without them these tests skip.
 """
 
+import functools
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -24,8 +25,16 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def results(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    return stack.parse(*(PAGES / f"{name}.png" for name in NAMES), into=tmp_path_factory.mktemp("real"))
+def read(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
+    """The text of a page, read when it is first asked for: the tests may run in several processes."""
+    folder = tmp_path_factory.mktemp("real")
+
+    @functools.cache
+    def read(name: str) -> str:
+        [text] = page_texts(stack.parse(PAGES / f"{name}.png", into=folder)[name])
+        return text
+
+    return read
 
 
 def letters(text: str) -> str:
@@ -38,16 +47,13 @@ def published(name: str) -> str:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_characters_that_the_published_model_read_are_read(results: dict[str, dict[str, Any]], name: str) -> None:
-    [read] = page_texts(results[name])
-    assert character_recall(letters(published(name)), letters(read)) >= 0.95
+def test_the_characters_that_the_published_model_read_are_read(read: Callable[[str], str], name: str) -> None:
+    assert character_recall(letters(published(name)), letters(read(name))) >= 0.95
 
 
-def test_a_double_page_is_read_left_page_first(results: dict[str, dict[str, Any]]) -> None:
-    [read] = page_texts(results["page"])
-    assert 0 <= read.find("采用胶缝传力") < read.find("可采用四点支承")
+def test_a_double_page_is_read_left_page_first(read: Callable[[str], str]) -> None:
+    assert 0 <= read("page").find("采用胶缝传力") < read("page").find("可采用四点支承")
 
 
-def test_listings_are_read_though_the_layout_model_takes_them_for_figures(results: dict[str, dict[str, Any]]) -> None:
-    [read] = page_texts(results["code"])
-    assert "<generator-type>NAMED_SEQUENCE_TABLE</generator-type>" in read.replace(" ", "")
+def test_listings_are_read_though_the_layout_model_takes_them_for_figures(read: Callable[[str], str]) -> None:
+    assert "<generator-type>NAMED_SEQUENCE_TABLE</generator-type>" in read("code").replace(" ", "")

@@ -79,11 +79,6 @@ async def single_worker(settings: Mapping[str, str], folder: Path) -> AsyncItera
             sys.stdout.write("\n".join(log.read_text(errors="replace").splitlines()[-30:]))
 
 
-async def survivors(processes: list[psutil.Process], patience_s: float = 10.0) -> list[psutil.Process]:
-    """Those that still run after a while: helpers of `multiprocessing` end a moment after their parent."""
-    return (await asyncio.to_thread(psutil.wait_procs, processes, timeout=patience_s))[1]
-
-
 def embedded_engine(members: list[psutil.Process]) -> psutil.Process:
     """The engine itself, not its supervisor, whose command line names it as well."""
     ours = [p for p in members if "handler.engine.rapidocr_server" in p.cmdline() and "--" not in p.cmdline()]

@@ -7,13 +7,11 @@ import time
 from collections import Counter
 from dataclasses import dataclass
 
-import psutil
-
 from emulator.processes import WorkerProcess
+from tests.support.survivors import survivors
 from tests.support.waiting import until
 from tests.support.worker_rig import Document, Rig
 
-ORPHAN_S = 5.0
 """What has not ended so long after its worker is an orphan; a forkserver may still be importing when it is stopped."""
 
 
@@ -73,8 +71,7 @@ class Stopper:
         seconds = time.monotonic() - begun
         kept = Counter({page: rig.engine.asked()[page] for d in mine for page in map(d.page, rig.stored_pages(d))})
         rig.emulator.fleet.gone(worker)
-        _, left = await asyncio.to_thread(psutil.wait_procs, family, timeout=ORPHAN_S)
-        orphans = [" ".join(p.cmdline()) for p in left if p.status() != psutil.STATUS_ZOMBIE]
+        orphans = [" ".join(p.cmdline()) for p in await asyncio.to_thread(survivors, family)]
         await process.kill()
         return Stop(code, seconds, orphans, len(mine), sum(d.pages for d in mine), answered, kept)
 

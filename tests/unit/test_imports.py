@@ -1,6 +1,7 @@
 """The rules that keep the parts apart (docs/architecture.md)."""
 
 import ast
+import functools
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -31,6 +32,7 @@ ALLOWED_IMPORTERS = {
 """Outside package -> the only places that may import it, as path prefixes."""
 
 
+@functools.cache
 def modules() -> list[Path]:
     return sorted(path for folder in SHIPPED for path in (ROOT / folder).rglob("*.py"))
 
@@ -39,22 +41,29 @@ def name_of(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-def imports(path: Path, *, at_runtime: bool = False) -> Iterator[str]:
+@functools.cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text("utf-8"))
+
+
+@functools.cache
+def imports(path: Path, *, at_runtime: bool = False) -> tuple[str, ...]:
     """Dotted names of the modules that `path` imports; `at_runtime` leaves out what only type checkers read."""
-    tree = ast.parse(path.read_text("utf-8"))
+    tree = tree_of(path)
     unread = {
         id(inner)
         for node in ast.walk(tree)
         if at_runtime and isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
         for inner in ast.walk(node)
     }
-    for node in ast.walk(tree):
-        if id(node) in unread:
-            continue
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+    return tuple(name for node in ast.walk(tree) if id(node) not in unread for name in imported(node))
+
+
+def imported(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
 @pytest.mark.parametrize("package", ALLOWED_IMPORTERS)
@@ -80,7 +89,7 @@ def test_only_settings_reads_the_environment() -> None:
         name_of(path)
         for path in modules()
         if name_of(path).startswith("handler")
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for node in ast.walk(tree_of(path))
         if isinstance(node, ast.Attribute) and node.attr in ("environ", "getenv", "environb")
     }
     runs_inside_sglang = {"handler/engine/sglang_launcher.py", "handler/patches/torch_rendezvous.py"}
@@ -91,7 +100,7 @@ def test_one_broad_except_that_does_not_raise_again() -> None:
     broad = [
         name_of(path)
         for path in modules()
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for node in ast.walk(tree_of(path))
         if isinstance(node, ast.ExceptHandler)
         and not (isinstance(node.body[-1], ast.Raise) and node.body[-1].exc is None)
         and (node.type is None or (isinstance(node.type, ast.Name) and node.type.id in ("Exception", "BaseException")))
@@ -100,11 +109,7 @@ def test_one_broad_except_that_does_not_raise_again() -> None:
 
 
 def test_no_global_statement() -> None:
-    guilty = [
-        name_of(p)
-        for p in modules()
-        if any(isinstance(n, ast.Global) for n in ast.walk(ast.parse(p.read_text("utf-8"))))
-    ]
+    guilty = [name_of(p) for p in modules() if any(isinstance(n, ast.Global) for n in ast.walk(tree_of(p)))]
     assert guilty == []
 
 

@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import psutil
 import pytest
 import simplejpeg
 from PIL import Image
@@ -22,6 +21,7 @@ from handler.errors import DocumentUnreadable, PasswordRequired, PasswordWrong
 from handler.geometry import PixelBox
 from handler.schema import DocumentKind, Label, Reason
 from handler.settings import Settings
+from tests.support.survivors import processes, survivors
 from tests.unit.documents import misbehaviour
 from tests.unit.documents.conftest import Staged, blank, lines, pdf
 
@@ -126,7 +126,7 @@ async def test_the_pool_heals_when_an_idle_process_is_killed(staged: Staged) -> 
         await own.open(document)
         idle = await own._call(Rank.OPEN, None, os.getpid)
         os.kill(idle, signal.SIGKILL)
-        psutil.wait_procs([psutil.Process(idle)] if psutil.pid_exists(idle) else [], timeout=5)
+        await asyncio.to_thread(survivors, processes(idle))
         for _ in range(50):
             if not own._pool or not own._pool.active:
                 break

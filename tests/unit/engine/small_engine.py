@@ -117,7 +117,7 @@ def main():
     server.daemon_threads = True
     if not OPTIONS.ignore_term:
         signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=server.shutdown).start())
-    server.serve_forever()
+    server.serve_forever(poll_interval=0.02)
 
 
 main()

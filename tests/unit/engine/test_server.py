@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from handler.engine.server import EngineServer, EngineStartError, free_port
+from tests.support.survivors import processes, survivors
 from tests.unit.engine.conftest import KEY, client_of, small_engine_argv, written
 
 Make = Callable[..., EngineServer]
@@ -23,13 +24,9 @@ async def ready(server: EngineServer, deadline_s: float = 10.0) -> None:
         await server.wait_ready(engine.healthy, deadline_s)
 
 
-async def gone(pid: int, within_s: float = 5.0) -> bool:
-    """Whether a process has ended, or ends in time."""
-    for _ in range(int(within_s / 0.02)):
-        if not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
-            return True
-        await asyncio.sleep(0.02)
-    return False
+async def gone(*pids: int) -> bool:
+    """Whether these have ended, or end in time."""
+    return not await asyncio.to_thread(survivors, processes(*pids))
 
 
 async def test_becomes_ready_and_stops_cleanly(small_engine: Make) -> None:
@@ -93,8 +90,7 @@ async def test_a_grandchild_in_its_own_session_does_not_survive(small_engine: Ma
             os.kill(server.pid or 0, signal.SIGKILL)
             assert await gone(engine_pid)
             os.kill(grandchild, signal.SIGKILL)  # nobody is left who could know it
-    assert await gone(grandchild)
-    assert await gone(engine_pid)
+    assert await gone(grandchild, engine_pid)
 
 
 OWNER = """
@@ -117,8 +113,7 @@ async def test_nothing_survives_a_killed_worker(tmp_path: Path) -> None:
     engine = psutil.Process(supervisor).children()[0].pid
     owner.kill()
     owner.wait()
-    for pid in (supervisor, engine, grandchild):
-        assert await gone(pid)
+    assert await gone(supervisor, engine, grandchild)
 
 
 async def test_it_outlives_the_thread_that_started_it(small_engine: Make) -> None:
