@@ -7,6 +7,7 @@ are global: they are read and cleared around every step, so that they belong to 
 import ctypes
 import resource
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from handler.documents.buffers import COLOUR
@@ -18,10 +19,11 @@ from handler.documents.scans import Scan, scan_of
 from handler.errors import PasswordRequired, PasswordWrong
 from handler.layout.detector import Pixels
 
-KEEP_BYTES = 96 * 1024 * 1024
-"""Private memory of a render process above which MuPDF's store of fonts and pictures is emptied after a page.
+KEEP_BYTES = 64 * 1024 * 1024
+"""What a render process may grow by before MuPDF's store of fonts and pictures is emptied after a page.
 
-MuPDF would keep 256 MB, and PyMuPDF 2.0 does not tell how full the store is."""
+MuPDF would keep 256 MB, and PyMuPDF 2.0 does not tell how full the store is. What a process inherits from the fork
+server does not count: with it the store would be emptied after every page, which doubles the cost of drawing one."""
 
 FAILURES = (mupdf.FzErrorBase, RuntimeError, IndexError)
 """What PyMuPDF raises for documents it cannot read, as seen with damaged files."""
@@ -49,6 +51,7 @@ class MuPdf:
     """One PDF, open in MuPDF."""
 
     def __init__(self, path: Path, password: str | None) -> None:
+        _inherited_bytes()
         take_warnings()
         self._document = pymupdf.open(path, filetype="pdf")
         if self._document.needs_pass:
@@ -153,8 +156,18 @@ def take_warnings() -> tuple[str, ...]:
 
 
 def shed() -> None:
-    """Give memory back when this process has grown past `KEEP_BYTES`."""
-    resident, shared = (int(number) for number in _STATM.read_text().split()[1:3])
-    if (resident - shared) * resource.getpagesize() > KEEP_BYTES:
+    """Give memory back when this process has grown by more than `KEEP_BYTES` since it opened its first PDF."""
+    if _private_bytes() - _inherited_bytes() > KEEP_BYTES:
         mupdf.fz_empty_store()
         _LIBC.malloc_trim(0)
+
+
+@cache
+def _inherited_bytes() -> int:
+    """Private memory at the first call: before anything was opened."""
+    return _private_bytes()
+
+
+def _private_bytes() -> int:
+    resident, shared = (int(number) for number in _STATM.read_text().split()[1:3])
+    return (resident - shared) * resource.getpagesize()

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from reportlab.pdfgen.canvas import Canvas
 
+from handler.documents import mupdf
 from handler.documents.buffers import COLOUR, GREY
 from handler.documents.complaints import tell_of_loss
 from handler.documents.lean import pymupdf
-from handler.documents.mupdf import MuPdf
+from handler.documents.mupdf import KEEP_BYTES, MuPdf
 from handler.documents.scale import page_scale
 from handler.layout.detector import Pixels
 from tests.support.raw_pdf import raw_pdf, stream
@@ -151,3 +152,22 @@ def test_what_cannot_be_run_through_is_drawn_in_colour_and_complains(tmp_path: P
 
     document = opened(tmp_path, pdf(broken))
     assert document.look(0).complaints != ()
+
+
+def test_only_what_a_process_has_grown_by_empties_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    emptied: list[bool] = []
+    monkeypatch.setattr(mupdf.mupdf, "fz_empty_store", lambda: emptied.append(True))
+    inherited = np.ones(2 * KEEP_BYTES, np.uint8)
+    mupdf._inherited_bytes.cache_clear()
+    path = tmp_path / "a.pdf"
+    path.write_bytes(pdf(lines))
+    document = MuPdf(path, None)
+    scale = page_scale(*document.size(0), 72, 10**9)
+    target = np.empty((scale.height, scale.width, COLOUR), np.uint8)
+    document.draw(0, scale, 0, target)
+    assert not emptied
+    grown = np.ones(KEEP_BYTES, np.uint8)
+    document.draw(0, scale, 0, target)
+    assert emptied
+    assert inherited.any()
+    assert grown.any()
