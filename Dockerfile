@@ -24,7 +24,7 @@ RUN python3 -m venv --without-pip --system-site-packages /opt/handler-venv \
       "$site"/pymupdf/{layout,mupdf-devel} \
  && find "$site/botocore/data" -mindepth 1 -maxdepth 1 -type d ! -name s3 -exec rm -r {} + \
  && /opt/handler-venv/bin/python -c "import aiohttp, boto3, cv2, flufl.lock, huggingface_hub, onnxruntime, pebble, \
-      prometheus_client, pydantic_settings, pymupdf, pypdfium2, rapid_layout, rapidocr, runpod, simplejpeg, yaml; \
+      prometheus_client, pybase64, pydantic_settings, pymupdf, pypdfium2, rapid_layout, rapidocr, runpod, simplejpeg, yaml; \
       boto3.client('s3', region_name='auto')"
 
 # hadolint ignore=DL3006

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
 
 from handler.documents.failures import RenderFailure
@@ -162,9 +162,7 @@ class _PageTask:
             )
             for region, cut in zip(prepared.regions, prepared.cuts, strict=True)
         ]
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(_contained(read)) for read in reads]
-        return [task.result() for task in tasks]
+        return await _settled(reads)
 
     def _recut(self, angle: int, region: PlannedRegion, reservation: Reservation) -> Callable[[], Awaitable[Cut]]:
         """The changed crop of a region. The page is rendered again: few regions need it, and late.
@@ -236,16 +234,35 @@ class _PageTask:
         )
 
 
-async def _contained(read: Coroutine[None, None, Reading]) -> Reading:
+async def _settled(reads: Sequence[Coroutine[None, None, Reading]]) -> list[Reading]:
+    """What all read, in their order. What concerns the whole job ends the others and is raised."""
+    tasks = [asyncio.create_task(read) for read in reads]
+    pending = set(tasks)
+    try:
+        while pending:
+            done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_EXCEPTION)
+            for task in done:
+                _raise_for_job(task)
+    finally:
+        for task in pending:
+            task.cancel()
+        await asyncio.gather(*pending, return_exceptions=True)
+    return [_reading_of(task) for task in tasks]
+
+
+def _raise_for_job(task: asyncio.Task[Reading]) -> None:
+    error = task.exception()
+    if isinstance(error, WorkerError) or not isinstance(error, Exception | None):
+        raise error
+
+
+def _reading_of(task: asyncio.Task[Reading]) -> Reading:
     """An unforeseen error of one region stays with that region: what its neighbours said is kept."""
-    [answer] = await asyncio.gather(read, return_exceptions=True)
-    if isinstance(answer, Reading):
-        return answer
-    if isinstance(answer, WorkerError) or not isinstance(answer, Exception):
-        raise answer
-    log.error("a region failed", exc_info=answer)
-    message = f"unforeseen: {type(answer).__name__}"
-    return Reading("", RegionStatus.FAILED, reason=Reason.OTHER, message=message)
+    error = task.exception()
+    if error is None:
+        return task.result()
+    log.error("a region failed", exc_info=error)
+    return Reading("", RegionStatus.FAILED, reason=Reason.OTHER, message=f"unforeseen: {type(error).__name__}")
 
 
 def _page_bytes(dpi: int) -> int:

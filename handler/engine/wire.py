@@ -1,13 +1,13 @@
 """The OpenAI-compatible wire as the engine speaks it: bodies out, answers in. No I/O of its own."""
 
 import asyncio
-import base64
 import json
 from functools import lru_cache
 from http import HTTPStatus
 from typing import Any
 
 import aiohttp
+import pybase64
 from aiohttp.abc import AbstractStreamWriter
 
 from handler.engine.api import EngineBusy, EngineRefused, EngineReply, EngineRequest
@@ -51,7 +51,7 @@ def request_body(request: EngineRequest, model: str, *, ask_meta: bool = False) 
     `ask_meta`: SGLang shall tell how the answer came about, its retractions among it; other servers know no such field.
     """
     head, tail = _around_picture(model, request.prompt, request.max_tokens, request.repetition_penalty, ask_meta)
-    return head, base64.b64encode(request.jpeg), tail
+    return head, pybase64.b64encode(request.jpeg), tail
 
 
 @lru_cache(maxsize=1024)
