@@ -76,10 +76,10 @@ def _draw_first(job: PageJob) -> Drawn:
 def _drawn_page(job: PageJob, opened: MuPdf) -> tuple[Drawn, tuple[str, ...]]:
     """The page as MuPDF draws it, and what MuPDF complained about."""
     scale, width, height = _size(opened, job)
-    look = opened.look(job.page - 1)
-    channels = GREY if look.grey else COLOUR
+    contents = opened.read(job.page - 1)
+    channels = GREY if contents.grey else COLOUR
     with mapped_page(job.handle, width, height, channels) as target:
-        complaints = look.complaints + opened.draw(job.page - 1, scale, job.angle, target.pixels)
+        complaints = contents.complaints + opened.draw(contents, scale, job.angle, target.pixels)
         ink = _marked(target)
     complaints = tuple(dict.fromkeys(complaints))
     return Drawn(width, height, channels, scale.dpi, ink, scale.warnings + page_warnings(complaints)), complaints

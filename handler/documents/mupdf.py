@@ -28,8 +28,6 @@ server does not count: with it the store would be emptied after every page, whic
 FAILURES = (mupdf.FzErrorBase, RuntimeError, IndexError)
 """What PyMuPDF raises for documents it cannot read, as seen with damaged files."""
 
-_STOPPED = "dropping unclosed PDF processor"
-"""MuPDF's warning when its search for colour ends at the first it finds."""
 _STATM = Path("/proc/self/statm")
 _LIBC = ctypes.CDLL(None)
 
@@ -38,9 +36,10 @@ pymupdf.TOOLS.mupdf_display_warnings(False)
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """What a page is made of."""
+class Contents:
+    """A page's drawing instructions, read once."""
 
+    instructions: mupdf.FzDisplayList
     grey: bool
     """Neither text nor lines nor the colour space of any picture have colour."""
     complaints: tuple[str, ...]
@@ -76,33 +75,29 @@ class MuPdf:
         except (*FAILURES, ValueError):
             return None
 
-    def look(self, page: int) -> Look:
-        """Run through page `page` (from 0) without drawing it: a tenth of the cost, and grey draws in half the time."""
+    def read(self, page: int) -> Contents:
+        """Read page `page` (from 0), annotations and form fields too. What it needs is decoded when it is drawn.
+
+        What MuPDF says while looking the page up concerns the page tree, not this page, and is left out.
+        """
         loaded = self._load(page)
         take_warnings()
-        seen = mupdf.ll_fz_new_test_device_outparams()
-        device = mupdf.FzDevice(mupdf.ll_fz_new_test_device_outparams_fn(0.0, 0, None, seen))
-        try:
-            mupdf.fz_run_page(loaded, device, mupdf.FzMatrix(), mupdf.FzCookie())
-            mupdf.fz_close_device(device)
-            complaints = tuple(line for line in take_warnings() if line != _STOPPED)
-            return Look(seen.is_color == 0 and not self._has_drawn_letters(page), complaints)
-        except FAILURES:
-            return Look(False, take_warnings())
+        instructions = mupdf.fz_new_display_list(mupdf.fz_bound_page(loaded))
+        device = mupdf.fz_new_list_device(instructions)
+        mupdf.fz_run_page(loaded, device, mupdf.FzMatrix(), mupdf.FzCookie())
+        mupdf.fz_close_device(device)
+        coloured = _has_colour(instructions)
+        complaints = take_warnings()
+        return Contents(instructions, not (coloured or self._has_drawn_letters(page)), complaints)
 
     def _has_drawn_letters(self, page: int) -> bool:
         """Letters that are small drawings may have colours, which MuPDF does not look for."""
         return any(font[2] == "Type3" for font in self._document.get_page_fonts(page, full=True))
 
-    def draw(self, page: int, scale: Scale, angle: int, target: Pixels) -> tuple[str, ...]:
-        """Draw page `page` (from 0), annotations and form fields too, into `target`; returns MuPDF's warnings.
-
-        `target` may have one channel, for a page without colour. What MuPDF says while looking the page up concerns the
-        page tree, not this page, and is left out.
-        """
-        loaded = self._load(page)
+    def draw(self, contents: Contents, scale: Scale, angle: int, target: Pixels) -> tuple[str, ...]:
+        """Draw into `target`, which may have one channel for a page without colour; returns MuPDF's warnings."""
         take_warnings()
-        bound = mupdf.fz_bound_page(loaded)
+        bound = mupdf.fz_bound_display_list(contents.instructions)
         place = mupdf.fz_concat(mupdf.fz_scale(scale.factor, scale.factor), mupdf.fz_rotate(angle))
         drawn = mupdf.fz_transform_rect(bound, place)
         place = mupdf.fz_concat(place, mupdf.fz_translate(-drawn.x0, -drawn.y0))
@@ -116,7 +111,7 @@ class MuPdf:
         )
         mupdf.fz_clear_pixmap_with_value(pixmap, 255)
         device = mupdf.fz_new_draw_device(place, pixmap)
-        mupdf.fz_run_page(loaded, device, mupdf.FzMatrix(), mupdf.FzCookie())
+        mupdf.fz_run_display_list(contents.instructions, device, mupdf.FzMatrix(), bound, mupdf.FzCookie())
         mupdf.fz_close_device(device)
         complaints = take_warnings()
         if tell_of_loss(complaints):
@@ -148,6 +143,19 @@ class MuPdf:
 
     def _load(self, page: int) -> mupdf.FzPage:
         return mupdf.fz_load_page(self._document.this, page)
+
+
+def _has_colour(instructions: mupdf.FzDisplayList) -> bool:
+    """A tenth of the cost of drawing, and grey draws in half the time."""
+    seen = mupdf.ll_fz_new_test_device_outparams()
+    device = mupdf.FzDevice(mupdf.ll_fz_new_test_device_outparams_fn(0.0, 0, None, seen))
+    try:
+        everywhere = mupdf.fz_bound_display_list(instructions)
+        mupdf.fz_run_display_list(instructions, device, mupdf.FzMatrix(), everywhere, mupdf.FzCookie())
+        mupdf.fz_close_device(device)
+    except FAILURES:
+        return True
+    return bool(seen.is_color)
 
 
 def take_warnings() -> tuple[str, ...]:

@@ -43,7 +43,7 @@ def complaints(tmp_path: Path, content: bytes) -> list[bool]:
     document = MuPdf(path, None)
     scale = page_scale(*document.size(0), 72, 24_000_000)
     target = np.empty((scale.height, scale.width, 3), np.uint8)
-    return [tell_of_loss(document.draw(page, scale, 0, target)) for page in (0, 1)]
+    return [tell_of_loss(document.draw(document.read(page), scale, 0, target)) for page in (0, 1)]
 
 
 def plain(data: bytes) -> bytes:
@@ -119,14 +119,14 @@ GREYS = {
 def drawn(document: MuPdf, channels: int) -> Pixels:
     scale = page_scale(*document.size(0), 100, 10**8)
     target = np.zeros((scale.height, scale.width, channels), np.uint8)
-    assert document.draw(0, scale, 0, target) == ()
+    assert document.draw(document.read(0), scale, 0, target) == ()
     return target
 
 
 @pytest.mark.parametrize("draw", COLOURED.values(), ids=COLOURED.keys())
 def test_a_page_with_colour_is_known(tmp_path: Path, draw: Callable[[pymupdf.Page], object]) -> None:
     document = opened(tmp_path, made(draw))
-    look = document.look(0)
+    look = document.read(0)
     assert not look.grey
     assert look.complaints == ()
     pixels = drawn(document, COLOUR).astype(int)
@@ -136,13 +136,13 @@ def test_a_page_with_colour_is_known(tmp_path: Path, draw: Callable[[pymupdf.Pag
 @pytest.mark.parametrize("draw", GREYS.values(), ids=GREYS.keys())
 def test_a_page_without_colour_is_the_same_in_one_plane(tmp_path: Path, draw: Callable[[pymupdf.Page], object]) -> None:
     document = opened(tmp_path, made(draw))
-    assert document.look(0).grey
+    assert document.read(0).grey
     colour, grey = drawn(document, COLOUR), drawn(document, GREY)
     assert np.abs(colour.astype(int) - grey).max() <= 1
 
 
 def test_print_is_grey(tmp_path: Path) -> None:
-    assert opened(tmp_path, pdf(lines)).look(0).grey
+    assert opened(tmp_path, pdf(lines)).read(0).grey
 
 
 def test_what_cannot_be_run_through_is_drawn_in_colour_and_complains(tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def test_what_cannot_be_run_through_is_drawn_in_colour_and_complains(tmp_path: P
         lines(canvas)
 
     document = opened(tmp_path, pdf(broken))
-    assert document.look(0).complaints != ()
+    assert document.read(0).complaints != ()
 
 
 def test_only_what_a_process_has_grown_by_empties_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,10 +164,10 @@ def test_only_what_a_process_has_grown_by_empties_the_store(tmp_path: Path, monk
     document = MuPdf(path, None)
     scale = page_scale(*document.size(0), 72, 10**9)
     target = np.empty((scale.height, scale.width, COLOUR), np.uint8)
-    document.draw(0, scale, 0, target)
+    document.draw(document.read(0), scale, 0, target)
     assert not emptied
     grown = np.ones(KEEP_BYTES, np.uint8)
-    document.draw(0, scale, 0, target)
+    document.draw(document.read(0), scale, 0, target)
     assert emptied
     assert inherited.any()
     assert grown.any()
