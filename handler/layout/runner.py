@@ -12,7 +12,7 @@ class LayoutFailed(Exception):
     """The layout model raised for this page, alone, after it had been tried before."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Waiting:
     pixels: Pixels
     answer: "asyncio.Future[list[Detection]]"

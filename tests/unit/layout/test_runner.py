@@ -97,6 +97,20 @@ async def test_a_cancelled_page_keeps_its_pixels_until_the_model_is_done() -> No
     assert detector.batches == [[1]]
 
 
+async def test_a_cancelled_page_among_others_is_taken_out() -> None:
+    detector = Marking(batch_size=1)
+    detector.go.clear()
+    runner = LayoutRunner(detector)
+    first, second, third = (asyncio.create_task(runner.detect(page(mark))) for mark in (1, 2, 3))
+    await asyncio.sleep(0.01)
+    third.cancel()
+    await asyncio.wait({third})
+    assert third.cancelled()
+    detector.go.set()
+    await asyncio.gather(first, second)
+    assert detector.batches == [[1], [2]]
+
+
 async def test_a_region_that_is_nowhere_is_a_failure_of_the_model() -> None:
     detector = Marking()
     nowhere = PixelBox(math.nan, 0, 1, 1)  # type: ignore[arg-type]
