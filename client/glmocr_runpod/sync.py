@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from glmocr_runpod.effects import Call, Effect, Flow, Outcome, Pause, Request, Send, Together
@@ -92,7 +93,7 @@ class Runner:
             inner.stop()
         pool = ThreadPoolExecutor(max_workers=max(1, min(at_once, len(flows))))
         try:
-            return [future.result() for future in [pool.submit(drive, inner, flow) for flow in flows]]
+            return list(pool.map(partial(drive, inner), flows))
         finally:
             inner.stop()
             pool.shutdown(cancel_futures=True)
