@@ -13,7 +13,7 @@ from bench.corpus.pages import Region
 from bench.detector import TASKS, box_of
 from bench.scenarios import Scenario
 from bench.simulator.answers import PROMPT_OVERHEAD_TOKENS, answer_tokens, image_tokens
-from bench.simulator.scheduler import GPUS, Request, ideal_makespan
+from bench.simulator.scheduler import CONTEXT, GPUS, Request, ideal_makespan
 from handler.documents.crops import engine_size
 from handler.documents.scale import page_scale
 from handler.recognition.budget import token_budget
@@ -21,7 +21,6 @@ from handler.recognition.prompts import task_of
 from handler.schema import Label
 
 DPI = 200
-CONTEXT = 32_768
 
 
 @cache

@@ -246,7 +246,8 @@ async def _settled(reads: Sequence[Coroutine[None, None, Reading]]) -> list[Read
     finally:
         for task in pending:
             task.cancel()
-        await asyncio.gather(*pending, return_exceptions=True)
+        # All, since an engine that is gone fails several at once: asyncio logs each error that nobody asked for.
+        await asyncio.gather(*tasks, return_exceptions=True)
     return [_reading_of(task) for task in tasks]
 
 

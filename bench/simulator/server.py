@@ -24,9 +24,8 @@ import uvloop
 
 from bench.simulator.answers import PROMPT_OVERHEAD_TOKENS, answer_text, answer_tokens, image_tokens
 from bench.simulator.record import Record
-from bench.simulator.scheduler import AMPLE_POOL, GPUS, SLOTS, Gpu, Request, Scheduler
+from bench.simulator.scheduler import AMPLE_POOL, CONTEXT, GPUS, SLOTS, Gpu, Request, Scheduler
 
-CONTEXT = 32768
 JPEG_HEADER_CHARS = 4096
 MODEL = "glm-ocr"
 PICTURE = b"base64,"

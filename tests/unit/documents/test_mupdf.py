@@ -126,9 +126,9 @@ def drawn(document: MuPdf, channels: int) -> Pixels:
 @pytest.mark.parametrize("draw", COLOURED.values(), ids=COLOURED.keys())
 def test_a_page_with_colour_is_known(tmp_path: Path, draw: Callable[[pymupdf.Page], object]) -> None:
     document = opened(tmp_path, made(draw))
-    look = document.read(0)
-    assert not look.grey
-    assert look.complaints == ()
+    contents = document.read(0)
+    assert not contents.grey
+    assert contents.complaints == ()
     pixels = drawn(document, COLOUR).astype(int)
     assert pixels.min() < 255, "there is something to see"
 
