@@ -96,6 +96,10 @@ def arguments(program: str, dpi: int, preset: str, source: Path, target: Path) -
         "-dAutoRotatePages=/None",
         "-dPassThroughJPEGImages=false",
         "-dDownsampleMonoImages=false",
+        # The same page gives the same bytes each time, by which a worker knows what it has already read.
+        "-dOmitInfoDate=true",
+        "-dOmitID=true",
+        "-dOmitXMP=true",
         *resolution,
         f"-sOutputFile={target}",
         "-f",
