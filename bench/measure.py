@@ -170,7 +170,7 @@ def reader(scenario: Scenario, side: Side, corpus: Corpus, port: int) -> Iterato
     if side is Side.STOCK:
         arguments += ["--max-workers", str(scenario.stock_workers)]
     if side is Side.FIFO:
-        arguments += ["--head-start", "0"]
+        arguments += ["--first-in-first-out"]
     with spawned(MODULES[side], *arguments) as client:
         yield client
 

@@ -25,6 +25,7 @@ from handler import collector
 from handler.boot import BootReport
 from handler.chain import Chain, open_chain
 from handler.debug import JobLines
+from handler.documents.page import OpenedDocument, Renderer, StagedDocument
 from handler.engine.api import EngineName
 from handler.engine.launch import start_engine
 from handler.layout.names import LayoutName
@@ -53,6 +54,20 @@ def quiet(event: Mapping[str, Any]) -> ProgressSender:
         return
 
     return send
+
+
+class InOrder:
+    """A renderer that does not tell where tables may be, so that pages are read in their order."""
+
+    def __init__(self, renderer: Renderer) -> None:
+        self._renderer = renderer
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._renderer, name)
+
+    async def open(self, document: StagedDocument) -> OpenedDocument:
+        """As the renderer says, but for the tables."""
+        return replace(await self._renderer.open(document), tables=frozenset())
 
 
 class Reader:
@@ -128,15 +143,16 @@ def main() -> None:
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--manifest", type=Path, required=True)
     parser.add_argument("--layout-s", type=float, required=True)
-    parser.add_argument("--head-start", type=float)
+    parser.add_argument("--first-in-first-out", action="store_true")
     args = parser.parse_args()
     detector = FakeDetector(KnownRegions(args.manifest, args.layout_s))
     with tempfile.TemporaryDirectory(dir=args.manifest.parent) as folder:
         settings = settings_for(args.port, Path(folder))
         report, lines = BootReport(settings), JobLines()
         with start_engine(settings) as starting, open_chain(settings, report, starting, lambda _: detector) as chain:
-            if args.head_start is not None:
-                chain.slots.head_start = args.head_start
+            if args.first_in_first_out:
+                chain.slots.head_start = 0.0
+                chain.pages = replace(chain.pages, renderer=InOrder(chain.pages.renderer))
             worker = replace(build_worker(settings, chain, report, lines, {}), progress_to=quiet)
             asyncio.run(serve(chain, worker, Path(folder)))
 

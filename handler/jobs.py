@@ -84,9 +84,10 @@ class DocumentReader:
             history = await checkpoint.open()
             pages = self.pages.remembering(checkpoint)
             reading = _Reading(pages, self.company, document, _options(job), checkpoint, history, meter, stages)
-            outcomes = await reading.read(numbers, self._pages_in_flight())
+            outcomes = await reading.read(_tables_first(numbers, opened.tables), self._pages_in_flight())
         with stages.measure(Stage.ASSEMBLE):
-            return self._outcome(job, document, opened, key, outcomes, history)
+            in_order = [outcomes[number] for number in numbers]
+            return self._outcome(job, document, opened, key, in_order, history)
 
     def _numbers(self, job: JobInput, opened: OpenedDocument) -> tuple[int, ...]:
         numbers = select_pages(job.pages, opened.page_count)
@@ -140,8 +141,8 @@ class _Reading:
     stages: Stages
     _in_order: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    async def read(self, numbers: Sequence[int], in_flight: int) -> list[PageOutcome]:
-        """The outcome of each page, in the order of `numbers`. However it ends, the attempt is closed."""
+    async def read(self, numbers: Sequence[int], in_flight: int) -> dict[int, PageOutcome]:
+        """The outcome of each page; they are begun in this order. However it ends, the attempt is closed."""
         ending = Ending.LEFT
         try:
             outcomes = await self._read(numbers, in_flight)
@@ -151,7 +152,7 @@ class _Reading:
             raise
         finally:
             await asyncio.shield(self.checkpoint.close(ending))
-        return [outcomes[number] for number in numbers]
+        return outcomes
 
     async def _read(self, numbers: Sequence[int], in_flight: int) -> dict[int, PageOutcome]:
         outcomes = self._known(numbers)
@@ -187,6 +188,11 @@ class _Reading:
             await self.checkpoint.end(number, outcome)
         self.meter.page_done(len(outcome.result.regions))
         return outcome
+
+
+def _tables_first(numbers: Sequence[int], tables: frozenset[int]) -> list[int]:
+    """The order in which pages are begun. The first stays first: its regions are what the engine begins with."""
+    return [*numbers[:1], *sorted(numbers[1:], key=lambda number: number not in tables)]
 
 
 def refuse_reserved(job: JobInput) -> None:

@@ -5,6 +5,7 @@ are global: they are read and cleared around every step, so that they belong to 
 """
 
 import ctypes
+import re
 import resource
 from dataclasses import dataclass
 from functools import cache
@@ -28,6 +29,7 @@ server does not count: with it the store would be emptied after every page, whic
 FAILURES = (mupdf.FzErrorBase, RuntimeError, IndexError)
 """What PyMuPDF raises for documents it cannot read, as seen with damaged files."""
 
+_PACKINGS = re.compile("/(?!ASCII85Decode|ASCIIHexDecode)")
 _STATM = Path("/proc/self/statm")
 _LIBC = ctypes.CDLL(None)
 
@@ -67,6 +69,23 @@ class MuPdf:
         """Width and height in points of page `page` (from 0), rotation applied."""
         bound = mupdf.fz_bound_page(self._load(page))
         return bound.x1 - bound.x0, bound.y1 - bound.y0
+
+    def instructions(self, page: int, limit: int) -> bytes:
+        """The beginning of what draws page `page` (from 0), unpacked: at most `limit` bytes of each stream.
+
+        Raises `FAILURES`, and `ValueError` for a stream that is packed more than once, which may be a bomb.
+        """
+        document = mupdf.pdf_document_from_fz_document(self._document.this)
+        unpacked = bytearray(limit)
+        beginnings = []
+        for number in self._document[page].get_contents():
+            packing = self._document.xref_get_key(number, "Filter")[1]
+            if len(_PACKINGS.findall(packing)) > 1:
+                raise ValueError(packing)
+            stream = mupdf.pdf_open_stream_number(document, number)
+            length = mupdf.fz_read(stream, mupdf.python_mutable_buffer_data(memoryview(unpacked)), limit)
+            beginnings.append(bytes(unpacked[:length]))
+        return b"\n".join(beginnings)
 
     def scan(self, page: int) -> Scan | None:
         """The JPEG that page `page` (from 0) consists of; None for a page that has to be drawn."""

@@ -29,6 +29,8 @@ class OpenedDocument:
     page_count: int
     repaired: bool = False
     warnings: tuple[str, ...] = ()
+    tables: frozenset[int] = frozenset()
+    """Pages (from 1) that may hold a table; empty where nobody looked."""
 
 
 @dataclass(frozen=True, slots=True)

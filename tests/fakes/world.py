@@ -99,6 +99,10 @@ class World:
     """Answers after which the engine is gone."""
     held: set[str] = field(default_factory=set)
     """Handles of pages that were rendered and not released."""
+    tables: frozenset[int] = frozenset()
+    """Pages that opening the document says may hold a table."""
+    drawn: list[int] = field(default_factory=list)
+    """The pages, as they were drawn."""
     mood: random.Random | None = None
     """Decides how long the engine takes for each answer; at once without it."""
 
@@ -172,12 +176,13 @@ class WorldRenderer:
         self._world = world
 
     async def open(self, document: StagedDocument) -> OpenedDocument:
-        return OpenedDocument(page_count=len(self._world.pages))
+        return OpenedDocument(page_count=len(self._world.pages), tables=self._world.tables)
 
     async def render(self, document: StagedDocument, page: int, dpi: int, angle: int = 0) -> PageImage:
         plan = self._world.pages[page - 1]
         if plan.render_fails:
             raise plan.render_fails
+        self._world.drawn.append(page)
         handle = f"{page}/{angle}"
         self._world.held.add(handle)
         return PageImage(handle, WIDTH, HEIGHT, float(dpi), plan.ink, angle=angle)

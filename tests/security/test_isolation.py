@@ -91,7 +91,7 @@ async def test_no_canary_leaves_its_job(tmp_path: Path) -> None:
         if "error" not in result:
             complete += 1
             assert canary("text", number) in result["markdown"]
-            assert result["status"] == "complete"
+            assert result["status"] == "complete", [page for page in result["pages"] if page["status"] != "ok"]
     assert complete >= JOBS * 7 // 10
     for kept in (volume / "glmocr").rglob("*.gz"):
         owners = {word[-4:] for word in gzip.decompress(kept.read_bytes()).decode().split() if "-canary-" in word}
