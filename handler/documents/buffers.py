@@ -9,7 +9,7 @@ looking for missed ink does not touch the pixels again.
 import itertools
 import mmap
 import os
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -82,6 +82,8 @@ class BufferStore:
         self._spare = spare
         self._used: dict[str, PageBuffer] = {}
         self._free: list[PageBuffer] = []
+        self._held: Counter[str] = Counter()
+        self._left: dict[str, PageBuffer] = {}
 
     def __getitem__(self, handle: str) -> PageBuffer:
         return self._used[handle]
@@ -96,28 +98,45 @@ class BufferStore:
         self._used[buffer.handle] = buffer
         return buffer
 
+    @contextmanager
+    def held(self, handle: str) -> Iterator[None]:
+        """A process works on this page: inside the block its memory goes to no other, though it be given back."""
+        self._held[handle] += 1
+        try:
+            yield
+        finally:
+            self._held[handle] -= 1
+            if not self._held[handle]:
+                del self._held[handle]
+                if handle in self._left:
+                    self._left.pop(handle).close()
+
     def give_back(self, handle: str, nbytes: int) -> None:
         """The page of `nbytes` is done with. Unknown handles are ignored: they were given back before."""
-        buffer = self._used.pop(handle, None)
-        if buffer is None:
-            return
-        if nbytes <= REUSED_BYTES and len(self._free) < self._spare:
-            self._free.append(buffer)
-        else:
-            buffer.close()
+        self._end(handle, keep=nbytes <= REUSED_BYTES)
 
     def discard(self, handle: str) -> None:
-        """As `give_back`, for a page that some process may still be writing to."""
-        buffer = self._used.pop(handle, None)
-        if buffer is not None:
-            buffer.close()
+        """As `give_back`, for a page of unknown size."""
+        self._end(handle, keep=False)
 
     def close(self) -> None:
         """Give all memory back."""
-        for buffer in (*self._used.values(), *self._free):
+        for buffer in (*self._used.values(), *self._free, *self._left.values()):
             buffer.close()
         self._used.clear()
         self._free.clear()
+        self._left.clear()
+
+    def _end(self, handle: str, *, keep: bool) -> None:
+        buffer = self._used.pop(handle, None)
+        if buffer is None:
+            return
+        if handle in self._held:
+            self._left[handle] = buffer
+        elif keep and len(self._free) < self._spare:
+            self._free.append(buffer)
+        else:
+            buffer.close()
 
 
 class Mappings:

@@ -4,7 +4,7 @@ import asyncio
 import multiprocessing
 from collections.abc import Callable, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import ParamSpec, TypeVar
@@ -28,6 +28,17 @@ T = TypeVar("T")
 
 _FINAL = frozenset({Reason.RENDER_TIMEOUT, Reason.RENDER_MEMORY})
 """Failures after which the second engine is not asked: it would cost as much again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a render process is asked for."""
+
+    rank: Rank
+    page: str = ""
+    """The handle of the page it works on, if there is one yet."""
+    owner: Path | None = None
+    """Whose turn it is: the document of a drawing."""
 
 
 class RenderPool:
@@ -87,19 +98,19 @@ class RenderPool:
 
     async def survey(self, image: PageImage, requests: Sequence[CutRequest]) -> Survey:
         """See `Renderer.survey`."""
-        return await self._call(Rank.CUT, None, remote.survey, image, tuple(requests))
+        return await self._call(Task(Rank.CUT, page=image.handle), remote.survey, image, tuple(requests))
 
     async def cut(self, image: PageImage, requests: Sequence[CutRequest]) -> list[Cut]:
         """See `Renderer.cut`."""
-        return await self._call(Rank.CUT, None, remote.cut_regions, image, tuple(requests))
+        return await self._call(Task(Rank.CUT, page=image.handle), remote.cut_regions, image, tuple(requests))
 
     async def coverage(self, image: PageImage, boxes: Sequence[PixelBox]) -> Coverage:
         """See `Renderer.coverage`."""
-        return await self._call(Rank.CUT, None, remote.find_missed, image, tuple(boxes))
+        return await self._call(Task(Rank.CUT, page=image.handle), remote.find_missed, image, tuple(boxes))
 
     async def figure(self, image: PageImage, box: PixelBox) -> bytes:
         """See `Renderer.figure`."""
-        return await self._call(Rank.CUT, None, remote.cut_figure, image, box)
+        return await self._call(Task(Rank.CUT, page=image.handle), remote.cut_figure, image, box)
 
     def pixels(self, image: PageImage) -> Pixels:
         """See `Renderer.pixels`."""
@@ -111,46 +122,61 @@ class RenderPool:
 
     async def _open(self, document: StagedDocument, engine: PdfEngine) -> OpenedDocument:
         try:
-            return await self._call(Rank.OPEN, None, remote.open_document, document, engine)
+            return await self._call(Task(Rank.OPEN), remote.open_document, document, engine)
         except RenderFailure as failure:
             raise DocumentUnreadable(f"the document cannot be opened: {failure.message}") from None
 
     async def _draw(self, job: PageJob) -> Drawn:
+        task = Task(Rank.DRAW, job.handle, job.document.path)
         try:
-            return await self._call(Rank.DRAW, job.document.path, remote.draw_page, job)
+            return await self._call(task, remote.draw_page, job)
         except RenderFailure as first:
             if job.document.kind is not DocumentKind.PDF or first.reason in _FINAL:
                 raise
             try:
-                again = replace(job, engine=PdfEngine.PDFIUM)
-                return await self._call(Rank.DRAW, job.document.path, remote.draw_page, again)
+                return await self._call(task, remote.draw_page, replace(job, engine=PdfEngine.PDFIUM))
             except RenderFailure:
                 raise first from None
 
-    async def _call(
-        self, rank: Rank, owner: Path | None, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
-    ) -> T:
+    async def _call(self, task: Task, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run in a render process; once more where the process ended and a drawn page cannot be to blame for it."""
         try:
-            return await self._once(rank, owner, function, *args, **kwargs)
+            return await self._once(task, function, *args, **kwargs)
         except RenderFailure as failure:
-            if failure.reason is not Reason.KILLED_WORKER or rank is Rank.DRAW:
+            if failure.reason is not Reason.KILLED_WORKER or task.rank is Rank.DRAW:
                 raise
-            return await self._once(rank, owner, function, *args, **kwargs)
+            return await self._once(task, function, *args, **kwargs)
 
-    async def _once(
-        self, rank: Rank, owner: Path | None, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+    async def _once(self, task: Task, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run in a render process, unless cancelled before its turn. Once it has begun it goes on to its end.
+
+        Stopping it would stop the process, and Pebble 5.2.3 stops it with whatever it has taken up meanwhile: the page
+        of another job, which would then be waited for until it times out.
+        """
+        begun = asyncio.Event()
+        work = asyncio.create_task(self._work(task, begun, function, *args, **kwargs))
+        try:
+            return await asyncio.shield(work)
+        except asyncio.CancelledError:
+            if not begun.is_set():
+                work.cancel()
+            raise
+
+    async def _work(
+        self, task: Task, begun: asyncio.Event, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Run in a render process. Whatever goes wrong there is a `RenderFailure`, unless it concerns the whole job."""
+        """Whatever goes wrong in the process is a `RenderFailure`, unless it concerns the whole job."""
         timeout = self._settings.render_timeout_s
-        async with self._turns.turn(rank, owner):
-            future: asyncio.Future[T] = asyncio.wrap_future(
-                self._living().schedule(function, args, kwargs, timeout=timeout)
-            )
-            try:
-                await asyncio.wait({future})
-            finally:
-                future.cancel()
+        async with self._turns.turn(task.rank, task.owner):
+            begun.set()
+            with self._buffers.held(task.page):
+                future: asyncio.Future[T] = asyncio.wrap_future(
+                    self._living().schedule(function, args, kwargs, timeout=timeout)
+                )
+                try:
+                    await asyncio.wait({future})
+                finally:
+                    future.cancel()  # where the event loop ends before it
         error = future.exception()
         if error is not None:
             raise _failure(error, timeout) from None

@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 from handler.documents import crops
 from handler.documents.buffers import mapped_page
@@ -29,6 +30,13 @@ def die_first(image: PageImage, requests: Sequence[CutRequest]) -> list[Cut]:
 def hang(*args: object) -> None:
     """As an endless drawing does."""
     time.sleep(60)
+
+
+def wait(begun: Path, opened: Path, *args: object) -> None:
+    """Tell through one pipe that it has begun, and wait for the other; then fail."""
+    begun.write_bytes(b"")
+    opened.read_bytes()
+    raise ValueError("nothing was drawn")
 
 
 def flood(*args: object) -> int:

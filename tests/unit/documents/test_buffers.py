@@ -56,6 +56,23 @@ def test_a_handle_never_comes_back_although_its_memory_does() -> None:
     store.close()
 
 
+def test_memory_that_a_process_works_on_goes_to_no_other_page() -> None:
+    store = BufferStore(1000, spare=1)
+    given_back, discarded = store.take().handle, store.take().handle
+    before = open_descriptors()
+    with store.held(given_back), store.held(discarded):
+        with store.held(given_back):
+            store.give_back(given_back, 1000)
+            store.discard(discarded)
+        assert len(store) == 0
+        assert open_descriptors() == before
+        others = {store.take().handle.partition(":")[2] for _ in range(2)}
+        assert others.isdisjoint({given_back.partition(":")[2], discarded.partition(":")[2]})
+    assert open_descriptors() == before
+    store.close()
+    assert open_descriptors() == before - 2
+
+
 def test_memory_is_kept_for_few_and_small_pages_only() -> None:
     before = open_descriptors()
     store = BufferStore(1000, spare=2)

@@ -1,5 +1,6 @@
 """The first PDF engine, with documents made on the spot."""
 
+import gc
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -157,6 +158,7 @@ def test_what_cannot_be_run_through_is_drawn_in_colour_and_complains(tmp_path: P
 def test_only_what_a_process_has_grown_by_empties_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     emptied: list[bool] = []
     monkeypatch.setattr(mupdf.mupdf, "fz_empty_store", lambda: emptied.append(True))
+    gc.collect()
     inherited = np.ones(2 * KEEP_BYTES, np.uint8)
     mupdf._inherited_bytes.cache_clear()
     path = tmp_path / "a.pdf"
@@ -166,7 +168,7 @@ def test_only_what_a_process_has_grown_by_empties_the_store(tmp_path: Path, monk
     target = np.empty((scale.height, scale.width, COLOUR), np.uint8)
     document.draw(document.read(0), scale, 0, target)
     assert not emptied
-    grown = np.ones(KEEP_BYTES, np.uint8)
+    grown = np.ones(4 * KEEP_BYTES, np.uint8)  # what other tests have left here may go meanwhile
     document.draw(document.read(0), scale, 0, target)
     assert emptied
     assert inherited.any()

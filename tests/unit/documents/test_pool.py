@@ -5,6 +5,8 @@ import io
 import os
 import signal
 import sys
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +17,7 @@ from PIL import Image
 from handler.documents import remote
 from handler.documents.failures import RenderFailure
 from handler.documents.page import CutRequest
-from handler.documents.pool import RenderPool
+from handler.documents.pool import RenderPool, Task
 from handler.documents.turns import Rank
 from handler.errors import DocumentUnreadable, PasswordRequired, PasswordWrong
 from handler.geometry import PixelBox
@@ -124,7 +126,7 @@ async def test_the_pool_heals_when_an_idle_process_is_killed(staged: Staged) -> 
     document = staged(pdf(lines))
     with RenderPool(Settings(render_processes=1)) as own:
         await own.open(document)
-        idle = await own._call(Rank.OPEN, None, os.getpid)
+        idle = await own._call(Task(Rank.OPEN), os.getpid)
         os.kill(idle, signal.SIGKILL)
         await asyncio.to_thread(survivors, processes(idle))
         for _ in range(50):
@@ -134,21 +136,90 @@ async def test_the_pool_heals_when_an_idle_process_is_killed(staged: Staged) -> 
         assert (await own.open(document)).page_count == 1
 
 
-async def test_a_cancelled_call_is_forgotten_with_its_memory(staged: Staged, monkeypatch: pytest.MonkeyPatch) -> None:
+@dataclass(frozen=True)
+class Gate:
+    """A drawing that waits, and where it tells that it has begun."""
+
+    begun: Path
+    opened: Path
+
+    async def reached(self) -> None:
+        """Wait until the drawing has begun."""
+        await asyncio.to_thread(self.begun.read_bytes)
+
+    async def open(self) -> None:
+        """Let it end."""
+        await asyncio.to_thread(self.opened.write_bytes, b"")
+
+
+@pytest.fixture
+def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Gate:
+    """Draws nothing until it is opened."""
+    made = Gate(tmp_path / "begun", tmp_path / "opened")
+    os.mkfifo(made.begun)
+    os.mkfifo(made.opened)
+    monkeypatch.setattr(remote, "draw_page", partial(misbehaviour.wait, made.begun, made.opened))
+    return made
+
+
+async def test_a_cancelled_drawing_ends_by_itself_and_takes_no_other_page_with_it(staged: Staged, gate: Gate) -> None:
+    document = staged(pdf(lines))
+    with RenderPool(Settings(render_processes=1)) as own:
+        process = await own._call(Task(Rank.OPEN), os.getpid)
+        drawing = asyncio.create_task(own.render(document, 1, 72))
+        await gate.reached()
+        drawing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await drawing
+        next_one = asyncio.create_task(own._call(Task(Rank.OPEN), os.getpid))
+        done, _ = await asyncio.wait({next_one}, timeout=0.5)
+        assert not done, "the process was stopped"
+        await gate.open()
+        assert await next_one == process
+
+
+def pages_in_memory() -> int:
+    """Memory files that this process has open."""
+    links = (link for link in Path("/proc/self/fd").iterdir() if link.is_symlink())
+    return sum("glmocr-page" in str(link.readlink()) for link in links)
+
+
+async def test_the_memory_of_a_cancelled_drawing_goes_to_no_other_page(staged: Staged, gate: Gate) -> None:
+    document = staged(pdf(lines))
+    before = pages_in_memory()
+    with RenderPool(Settings(render_processes=2)) as own:
+        await own.open(document)
+        drawing = asyncio.create_task(own.render(document, 1, 72))
+        await gate.reached()
+        drawing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await drawing
+        assert pages_in_memory() == before + 1
+        own._buffers.take()
+        assert pages_in_memory() == before + 2
+        await gate.open()
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        await asyncio.gather(*others, return_exceptions=True)
+        assert pages_in_memory() == before + 1
+    assert pages_in_memory() == before
+
+
+async def test_a_drawing_cancelled_before_its_turn_never_begins(staged: Staged, gate: Gate) -> None:
     document = staged(pdf(lines))
     with RenderPool(Settings(render_processes=1)) as own:
         await own.open(document)
-        before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
-        monkeypatch.setattr(remote, "draw_page", misbehaviour.hang)
-        task = asyncio.create_task(own.render(document, 1, 72))
-        await asyncio.sleep(0.1)
-        task.cancel()
+        drawing = asyncio.create_task(own.render(document, 1, 72))
+        await gate.reached()
+        waiting = asyncio.create_task(own.render(document, 1, 72))
+        await asyncio.sleep(0)
+        waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
-            await task
-        monkeypatch.undo()
+            await waiting
+        assert len(own._buffers) == 1
+        await gate.open()
+        with pytest.raises(RenderFailure):
+            await drawing
         assert (await own.open(document)).page_count == 1
-        assert len(own._buffers) == 0
-        assert len(os.listdir("/proc/self/fd")) <= before + 1  # noqa: PTH208
 
 
 async def test_nothing_is_left_in_shared_memory(pool: RenderPool, staged: Staged) -> None:
