@@ -14,7 +14,6 @@ from handler.documents.ink import ink_mask, ink_share
 from handler.documents.mupdf import MuPdf
 from handler.documents.page import OpenedDocument, StagedDocument
 from handler.documents.pdfium import Pdfium
-from handler.documents.rulings import pages_with_tables
 from handler.documents.scale import Scale, page_scale
 from handler.documents.scans import draw_scan
 from handler.documents.work import Drawn, PageJob, PdfEngine
@@ -42,8 +41,7 @@ def open_document(document: StagedDocument, engine: PdfEngine) -> OpenedDocument
         raise DocumentUnreadable(f"the PDF cannot be opened; if a viewer can, print it to a new PDF ({why})") from None
     if opened.page_count == 0:
         raise DocumentUnreadable("the PDF has no pages")
-    tables = pages_with_tables(document.path, document.password)
-    return OpenedDocument(opened.page_count, opened.repaired, opened.warnings, tables)
+    return OpenedDocument(opened.page_count, opened.repaired, opened.warnings)
 
 
 def draw_page(job: PageJob) -> Drawn:

@@ -29,6 +29,10 @@ T = TypeVar("T")
 _FINAL = frozenset({Reason.RENDER_TIMEOUT, Reason.RENDER_MEMORY})
 """Failures after which the second engine is not asked: it would cost as much again."""
 
+PAGES_LOOKED_AT = range(6, 49)
+"""PDFs of so many pages are searched for tables before they are read. A shorter one goes to the engine whole; of a
+longer one the last pages come while the engine is still busy with the first."""
+
 
 @dataclass(frozen=True, slots=True)
 class Task:
@@ -65,7 +69,8 @@ class RenderPool:
     async def open(self, document: StagedDocument) -> OpenedDocument:
         """See `Renderer.open`."""
         try:
-            return await self._open(document, PdfEngine.MUPDF)
+            opened = await self._open(document, PdfEngine.MUPDF)
+            return replace(opened, tables=await self._tables(document, opened.page_count))
         except DocumentUnreadable as first:
             if document.kind is not DocumentKind.PDF:
                 raise
@@ -125,6 +130,15 @@ class RenderPool:
             return await self._call(Task(Rank.OPEN), remote.open_document, document, engine)
         except RenderFailure as failure:
             raise DocumentUnreadable(f"the document cannot be opened: {failure.message}") from None
+
+    async def _tables(self, document: StagedDocument, pages: int) -> frozenset[int]:
+        """What a document's pages tell beforehand is worth a look, but no failure."""
+        if document.kind is not DocumentKind.PDF or pages not in PAGES_LOOKED_AT:
+            return frozenset()
+        try:
+            return await self._call(Task(Rank.OPEN), remote.pages_with_tables, document)
+        except RenderFailure:
+            return frozenset()
 
     async def _draw(self, job: PageJob) -> Drawn:
         task = Task(Rank.DRAW, job.handle, job.document.path)

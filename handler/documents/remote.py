@@ -18,6 +18,7 @@ PRELOADED = (
     "pebble",
     "handler.documents.remote",
     "handler.documents.drawing",
+    "handler.documents.rulings",
     "handler.documents.crops",
     "handler.documents.preloading",
 )
@@ -50,6 +51,13 @@ def open_document(document: StagedDocument, engine: PdfEngine) -> OpenedDocument
     from handler.documents import drawing
 
     return drawing.open_document(document, engine)
+
+
+def pages_with_tables(document: StagedDocument) -> frozenset[int]:
+    """See `OpenedDocument.tables`."""
+    from handler.documents import rulings
+
+    return rulings.pages_with_tables(document.path, document.password)
 
 
 def draw_page(job: PageJob) -> Drawn:

@@ -11,9 +11,6 @@ from pathlib import Path
 
 from handler.documents.mupdf import FAILURES, MuPdf
 
-PAGES_LOOKED_AT = range(6, 49)
-"""Documents of so many pages are looked at. A shorter one goes to the engine whole; of a longer one the last pages come
-while the engine is still busy with the first."""
 BYTES_LOOKED_AT = 256 * 1024
 """Of each stream, unpacked: a page of text has 10 to 30 KB, and a bomb must cost no more than a page."""
 FEWEST_RULINGS = 12
@@ -25,14 +22,12 @@ _PICTURE = re.compile(rb"\sDo\b")
 
 
 def pages_with_tables(path: Path, password: str | None) -> frozenset[int]:
-    """The pages (from 1) that may hold a table, as lines or as a picture; empty where nobody looked.
+    """The pages (from 1) that may hold a table, as lines or as a picture.
 
     The file is opened once more: what MuPDF complains about while it reads a page it may not say again, and the page's
     own drawing has to hear it.
     """
     document = MuPdf(path, password)
-    if document.page_count not in PAGES_LOOKED_AT:
-        return frozenset()
     return frozenset(page for page in range(1, document.page_count + 1) if _may_hold_table(document, page - 1))
 
 

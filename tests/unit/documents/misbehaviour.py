@@ -39,6 +39,11 @@ def wait(begun: Path, opened: Path, *args: object) -> None:
     raise ValueError("nothing was drawn")
 
 
+def bug(*args: object) -> None:
+    """As a library does that was not made for what it is given."""
+    raise AttributeError("no such thing")
+
+
 def flood(*args: object) -> int:
     """As a decompression bomb does."""
     return len(bytearray(1024 * 1024 * 1024))

@@ -10,10 +10,13 @@ from reportlab.lib.pdfencrypt import StandardEncryption
 from reportlab.lib.utils import ImageReader
 from reportlab.pdfgen.canvas import Canvas
 
+from handler.documents import remote
 from handler.documents.lean import pymupdf
 from handler.documents.pool import RenderPool
-from handler.documents.rulings import BYTES_LOOKED_AT, FEWEST_RULINGS, PAGES_LOOKED_AT, pages_with_tables
+from handler.documents.rulings import BYTES_LOOKED_AT, FEWEST_RULINGS, pages_with_tables
+from handler.settings import Settings
 from tests.support.raw_pdf import raw_pdf, stream
+from tests.unit.documents import misbehaviour
 from tests.unit.documents.conftest import Staged, lines, pdf
 
 TEXT = b"BT /F1 12 Tf 72 700 Td (The quick brown fox) Tj ET\n"
@@ -22,7 +25,7 @@ LINE = b"0 0 m 480 0 l S\n"
 CLIP = b"72 700 480 12 re W n\n"
 
 
-def document(content: bytes, packing: bytes = b"", pages: int = PAGES_LOOKED_AT.start) -> bytes:
+def document(content: bytes, packing: bytes = b"", pages: int = 6) -> bytes:
     """A document that shows the same on all its pages."""
     leaves = range(10, 10 + pages)
     leaf = b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]/Contents 4 0 R/Resources<<>>>>"
@@ -75,8 +78,22 @@ def test_lines_and_bars_are_counted_and_clips_are_not(tmp_path: Path, content: b
 
 
 @pytest.mark.parametrize(("pages", "looked_at"), [(5, False), (6, True), (48, True), (49, False)])
-def test_very_short_and_long_documents_are_not_looked_at(tmp_path: Path, pages: int, looked_at: bool) -> None:
-    assert len(found(tmp_path, document(LINE * FEWEST_RULINGS, pages=pages))) == looked_at * pages
+async def test_very_short_and_long_documents_are_not_looked_at(
+    pool: RenderPool, staged: Staged, pages: int, looked_at: bool
+) -> None:
+    opened = await pool.open(staged(document(LINE * FEWEST_RULINGS, pages=pages)))
+    assert opened.page_count == pages
+    assert len(opened.tables) == looked_at * pages
+
+
+@pytest.mark.parametrize("fault", [misbehaviour.die, misbehaviour.hang, misbehaviour.flood, misbehaviour.bug])
+async def test_a_look_that_fails_costs_no_document(
+    staged: Staged, monkeypatch: pytest.MonkeyPatch, fault: Callable[..., object]
+) -> None:
+    monkeypatch.setattr(remote, "pages_with_tables", fault)
+    with RenderPool(Settings(render_processes=1, render_timeout_s=0.5, render_memory_mb=256)) as own:
+        opened = await own.open(staged(document(LINE * FEWEST_RULINGS)))
+        assert (opened.page_count, opened.tables) == (6, frozenset())
 
 
 def test_a_locked_document_is_looked_into_with_its_password(tmp_path: Path) -> None:
