@@ -54,5 +54,5 @@ def _document(stream: IO[bytes] | gzip.GzipFile) -> bytes | None:
 
 
 def gzipped(data: bytes) -> bytes:
-    """The same bytes each time."""
-    return gzip.compress(data, compresslevel=9, mtime=0)
+    """The same bytes each time, whichever Python: the `gzip` module's header changed with 3.13."""
+    return zlib.compress(data, level=9, wbits=16 + zlib.MAX_WBITS)

@@ -5,16 +5,18 @@ The SDK sends `json.dumps({"output": value}, ensure_ascii=False)` and posts noth
 """
 
 import base64
-import gzip
 import hashlib
 import json
 import math
+import zlib
 from dataclasses import dataclass
 
 from pydantic_core import PydanticSerializationError, to_json
 
 from handler.schema import JobOutput, JsonValue
 
+GZIP = 16 + zlib.MAX_WBITS
+"""A gzip file without name and time. The `gzip` module writes another header from Python 3.13 on."""
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
@@ -37,7 +39,7 @@ class Encoded:
 
     def zipped(self) -> str:
         """base64 of the gzipped bytes; the same bytes give the same text."""
-        return base64.b64encode(gzip.compress(self.data, compresslevel=6, mtime=0)).decode()
+        return base64.b64encode(zlib.compress(self.data, level=6, wbits=GZIP)).decode()
 
 
 def encode(output: JobOutput) -> Encoded:

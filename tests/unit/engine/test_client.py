@@ -171,12 +171,14 @@ async def test_an_engine_that_answered_others_meanwhile_is_not_probed(small_engi
             assert engine.alive()
 
 
-async def reader_that_stops(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    writer.transport.pause_reading()  # type: ignore[attr-defined]
-
-
 async def test_a_body_that_nobody_reads_has_a_deadline_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("handler.engine.client.PROBE_TIMEOUT_S", 0.2)
+    held: list[asyncio.StreamWriter] = []
+
+    async def reader_that_stops(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.transport.pause_reading()  # type: ignore[attr-defined]
+        held.append(writer)  # Python 3.13 closes the connection of one that is forgotten
+
     listener = await asyncio.start_server(reader_that_stops, "127.0.0.1", 0)
     port = listener.sockets[0].getsockname()[1]
     deadlines = Deadlines(send=0.2, first_byte=60, total=60)
@@ -186,6 +188,8 @@ async def test_a_body_that_nobody_reads_has_a_deadline_of_its_own(monkeypatch: p
     ):
         with pytest.raises((EngineTimeout, EngineGone)):
             await asyncio.wait_for(engine.complete(request("read", bytes(30_000_000))), 10)
+        for writer in held:
+            writer.transport.abort()
 
 
 async def test_waiting_for_the_body_to_be_read_does_not_count_as_waiting_for_the_answer() -> None:
@@ -198,6 +202,7 @@ async def test_waiting_for_the_body_to_be_read_does_not_count_as_waiting_for_the
         await reader.readexactly(length)
         answer = b'{"choices": [{"message": {"content": "late"}, "finish_reason": "stop"}]}'
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(answer), answer))
+        writer.close()
 
     listener = await asyncio.start_server(slow_reader, "127.0.0.1", 0, limit=1 << 16)
     port = listener.sockets[0].getsockname()[1]
