@@ -142,7 +142,7 @@ class _Reading:
     _in_order: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def read(self, numbers: Sequence[int], in_flight: int) -> dict[int, PageOutcome]:
-        """The outcome of each page; they are begun in this order. However it ends, the attempt is closed."""
+        """The outcome of each page, begun in the order of `numbers`. However it ends, the attempt is closed."""
         ending = Ending.LEFT
         try:
             outcomes = await self._read(numbers, in_flight)

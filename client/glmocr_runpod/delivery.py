@@ -13,6 +13,7 @@ from glmocr_runpod.contract import Delivery, Envelope, JobOutput
 from glmocr_runpod.effects import Flow, Method, NoAnswer, Request, call, send
 from glmocr_runpod.errors import Undelivered, Unreachable
 from glmocr_runpod.identity import sha256
+from glmocr_runpod.packing import GZIP_WBITS
 from glmocr_runpod.protocol import TRANSIENT, deadline_s
 
 RESULT_LIMIT = 2 * 1024 * 1024 * 1024
@@ -96,7 +97,7 @@ def _download(url: str, size: int) -> Flow[bytes | None]:
 def _unpacked(envelope: Envelope) -> bytes:
     try:
         packed = base64.b64decode(envelope.data or "", validate=True)
-        unpacker = zlib.decompressobj(wbits=31)
+        unpacker = zlib.decompressobj(wbits=GZIP_WBITS)
         return unpacker.decompress(packed, min(envelope.size, RESULT_LIMIT) + 1)
     except (binascii.Error, zlib.error) as error:
         raise Undelivered(f"the packed result cannot be opened: {error}") from error

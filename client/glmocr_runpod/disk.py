@@ -28,9 +28,8 @@ def write_atomically(path: Path, data: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         staged.replace(path)
-    except BaseException:
+    finally:
         staged.unlink(missing_ok=True)
-        raise
     _sync_directory(path.parent)
 
 

@@ -17,6 +17,7 @@ def inline_size(data: bytes) -> int:
 
 UNPACKED_LIMIT = 1024 * 1024 * 1024
 """Bytes; a larger document stays packed."""
+GZIP_WBITS = 16 + zlib.MAX_WBITS
 GZIP_MAGIC = b"\x1f\x8b"
 ZIP_MAGIC = b"PK\x03\x04"
 _CLUTTER = ("__MACOSX/", ".DS_Store", "Thumbs.db", "desktop.ini")
@@ -55,4 +56,4 @@ def _document(stream: IO[bytes] | gzip.GzipFile) -> bytes | None:
 
 def gzipped(data: bytes) -> bytes:
     """The same bytes each time, whichever Python: the `gzip` module's header changed with 3.13."""
-    return zlib.compress(data, level=9, wbits=16 + zlib.MAX_WBITS)
+    return zlib.compress(data, level=9, wbits=GZIP_WBITS)

@@ -70,7 +70,7 @@ class MuPdf:
         bound = mupdf.fz_bound_page(self._load(page))
         return bound.x1 - bound.x0, bound.y1 - bound.y0
 
-    def instructions(self, page: int, limit: int) -> bytes:
+    def content_streams(self, page: int, limit: int) -> bytes:
         """The beginning of what draws page `page` (from 0), unpacked: at most `limit` bytes of each stream.
 
         Raises `FAILURES`, and `ValueError` for a stream that is packed more than once, which may be a bomb.

@@ -33,7 +33,7 @@ def pages_with_tables(path: Path, password: str | None) -> frozenset[int]:
 
 def _may_hold_table(document: MuPdf, page: int) -> bool:
     try:
-        instructions = document.instructions(page, BYTES_LOOKED_AT)
+        instructions = document.content_streams(page, BYTES_LOOKED_AT)
     except (*FAILURES, ValueError):
         return True
     rulings = sum(1 for _ in islice(_RULING.finditer(instructions), FEWEST_RULINGS))

@@ -15,7 +15,7 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from handler.schema import JobOutput, JsonValue
 
-GZIP = 16 + zlib.MAX_WBITS
+GZIP_WBITS = 16 + zlib.MAX_WBITS
 """A gzip file without name and time. The `gzip` module writes another header from Python 3.13 on."""
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
@@ -39,7 +39,7 @@ class Encoded:
 
     def zipped(self) -> str:
         """base64 of the gzipped bytes; the same bytes give the same text."""
-        return base64.b64encode(zlib.compress(self.data, level=6, wbits=GZIP)).decode()
+        return base64.b64encode(zlib.compress(self.data, level=6, wbits=GZIP_WBITS)).decode()
 
 
 def encode(output: JobOutput) -> Encoded:

@@ -1,7 +1,7 @@
 """Which pages may hold a table, in documents made on the spot."""
 
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -52,8 +52,7 @@ def photograph(canvas: Canvas) -> None:
 
 @pytest.mark.parametrize("packed", [True, False])
 def test_pages_with_a_grid_or_a_picture_are_told_from_text(tmp_path: Path, packed: bool) -> None:
-    pages: Sequence[Callable[[Canvas], None]] = (lines, grid, lines, photograph, lines, lines)
-    data = pdf(*pages)
+    data = pdf(lines, grid, lines, photograph, lines, lines)
     assert found(tmp_path, data if packed else _unpacked(data)) == [2, 4]
 
 
